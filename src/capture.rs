@@ -243,9 +243,9 @@ impl Known {
         let start = hasher.finish() as usize % PLACES;
         // At least half of the places are free, so one is found soon.
         let probes = self.places[start..].iter().chain(&self.places[..start]);
-        for place in probes {
-            match place.load(Ordering::Acquire) {
-                0 => return Some(place),
+        for slot in probes {
+            match slot.load(Ordering::Acquire) {
+                0 => return Some(slot),
                 number if self.entries.get(number as usize - 1) == Some(words) => return None,
                 _ => {}
             }
@@ -255,12 +255,12 @@ impl Known {
 
     /// Adds a problem; false if the table is full.
     fn insert(&self, words: &[u64; WORDS]) -> bool {
-        let Some(place) = self.find(words) else { return true };
+        let Some(slot) = self.find(words) else { return true };
         if self.entries.count() == MAX_PROBLEMS {
             return false;
         }
         let number = self.entries.push(*words) as u32 + 1;
-        place.store(number, Ordering::Release);
+        slot.store(number, Ordering::Release);
         true
     }
 }

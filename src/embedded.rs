@@ -21,8 +21,8 @@ pub fn find(name: &str) -> Result<&'static EmbeddedModel, ModelError> {
 }
 
 /// The model of `embedded:NAME`, or `None` if the text is something else.
-pub fn named(place: &Path) -> Option<Result<&'static EmbeddedModel, ModelError>> {
-    place.to_str()?.strip_prefix(EmbeddedModel::PREFIX).map(find)
+pub fn named(path: &Path) -> Option<Result<&'static EmbeddedModel, ModelError>> {
+    path.to_str()?.strip_prefix(EmbeddedModel::PREFIX).map(find)
 }
 
 /// Loads an embedded model by `embedded:NAME`, a model directory by anything else.
@@ -32,9 +32,9 @@ pub fn named(place: &Path) -> Option<Result<&'static EmbeddedModel, ModelError>>
 /// assert!(model.ranking_forest().is_some());
 /// # Ok::<(), ck_select::directory::ModelError>(())
 /// ```
-pub fn open(place: impl AsRef<Path>) -> Result<Model, ModelError> {
-    let place = place.as_ref();
-    named(place).map_or_else(|| Model::load(place), |model| model?.load())
+pub fn open(path: impl AsRef<Path>) -> Result<Model, ModelError> {
+    let path = path.as_ref();
+    named(path).map_or_else(|| Model::load(path), |model| model?.load())
 }
 
 fn find_in(models: &'static [EmbeddedModel], name: &str) -> Result<&'static EmbeddedModel, ModelError> {
@@ -56,9 +56,9 @@ mod tests {
     fn an_embedded_model_is_the_model_of_its_directory() {
         for embedded in all() {
             let directory = format!("{}/models/{}", env!("CARGO_MANIFEST_DIR"), embedded.name());
-            let place = format!("embedded:{}", embedded.name());
-            let (inside, outside) = (open(&place).unwrap(), Model::load(&directory).unwrap());
-            assert_eq!(inside.name(), place);
+            let path = format!("embedded:{}", embedded.name());
+            let (inside, outside) = (open(&path).unwrap(), Model::load(&directory).unwrap());
+            assert_eq!(inside.name(), path);
             let (name, bytes) = embedded.files().next().unwrap();
             let spec = std::fs::read(format!("{directory}/feature_spec.json")).unwrap();
             assert_eq!((name.as_str(), spec), ("feature_spec.json", bytes.to_vec()));

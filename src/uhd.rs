@@ -93,8 +93,8 @@ impl Rows {
     fn score(&mut self, row: &[f64], score: impl Fn(&[f64], &mut [f64])) -> f64 {
         let (width, count) = (row.len(), self.scores.len());
         let places = (self.next..count).chain(0..self.next.min(count));
-        let mut rows = places.map(|place| (place, self.difference(place, row)));
-        let Some((place, (_, in_problem))) = rows.find(|(_, (in_kernel, _))| *in_kernel == 0) else {
+        let mut rows = places.map(|row_index| (row_index, self.difference(row_index, row)));
+        let Some((row_index, (_, in_problem))) = rows.find(|(_, (in_kernel, _))| *in_kernel == 0) else {
             return self.keep(row, score);
         };
         if in_problem != 0 {
@@ -108,14 +108,14 @@ impl Rows {
             }
             score(&self.values, &mut self.scores);
         }
-        self.next = place + 1;
-        self.scores[place]
+        self.next = row_index + 1;
+        self.scores[row_index]
     }
 
     /// The bits in which a row differs from a known one: in the columns that tell kernels apart, and in
     /// others.
-    fn difference(&self, place: usize, row: &[f64]) -> (u64, u64) {
-        let columns = self.values[place * row.len()..].iter().zip(row).zip(&self.differs);
+    fn difference(&self, index: usize, row: &[f64]) -> (u64, u64) {
+        let columns = self.values[index * row.len()..].iter().zip(row).zip(&self.differs);
         columns.fold((0, 0), |(in_kernel, in_problem), ((known, value), mask)| {
             let bits = known.to_bits() ^ value.to_bits();
             (in_kernel | bits & mask, in_problem | bits & !mask)
@@ -141,12 +141,12 @@ impl Rows {
         for ((known, value), mask) in self.values.iter().zip(row).zip(&mut self.differs) {
             *mask |= if known.to_bits() == value.to_bits() { 0 } else { u64::MAX };
         }
-        let place = self.scores.len();
+        let index = self.scores.len();
         self.values.extend_from_slice(row);
         self.scores.push(0.0);
-        score(row, &mut self.scores[place..]);
-        self.next = place + 1;
-        self.scores[place]
+        score(row, &mut self.scores[index..]);
+        self.next = index + 1;
+        self.scores[index]
     }
 }
 

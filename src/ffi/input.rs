@@ -393,9 +393,9 @@ pub(super) unsafe fn write_values(address: *mut f64, what: &str, values: &[f64])
     if !values.is_empty() {
         output(address, what)?;
     }
-    for (place, &value) in values.iter().enumerate() {
+    for (index, &value) in values.iter().enumerate() {
         // SAFETY: by contract, `address` has room for all values.
-        unsafe { write_output(address.wrapping_add(place), value) };
+        unsafe { write_output(address.wrapping_add(index), value) };
     }
     Ok(())
 }

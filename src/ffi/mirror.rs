@@ -318,7 +318,7 @@ macro_rules! numbered {
                 if !$named.is_empty() {
                     return $named.to_owned();
                 }
-                let places = Self::WORDS.iter().enumerate().map(|(place, word)| format!("{place} {word}"));
+                let places = Self::WORDS.iter().enumerate().map(|(index, word)| format!("{index} {word}"));
                 places.collect::<Vec<_>>().join(", ") + "."
             }
 

@@ -351,15 +351,15 @@ pub unsafe extern "C" fn ck_pool_rank(
             output(rows, "rows")?;
             output(scores, "scores")?;
         }
-        let mut place = 0;
+        let mut rank = 0;
         let write = |ranked: crate::ranking::Ranked| {
-            if place < capacity {
+            if rank < capacity {
                 // SAFETY: by contract, both arrays have `capacity` items; `place` is below that.
                 unsafe {
-                    write_output(rows.wrapping_add(place), ranked.index);
-                    write_output(scores.wrapping_add(place), ranked.score);
+                    write_output(rows.wrapping_add(rank), ranked.index);
+                    write_output(scores.wrapping_add(rank), ranked.score);
                 }
-                place += 1;
+                rank += 1;
             }
         };
         pool.rank(&problem, write).map_err(rows_failure)

@@ -271,7 +271,7 @@ pub(super) unsafe fn rank<T: AsProblem>(
         _ => Some(unsafe { out_struct(output(ranked, "ranked")?) }?),
     };
     let ranking = registry.rank(&problem).map_err(select_failure)?;
-    for (place, of) in ranking.places.iter().enumerate().take(capacity) {
+    for (rank, of) in ranking.places.iter().enumerate().take(capacity) {
         let Some(room) = &room else { break };
         let value = CkRanked {
             struct_size: size_of::<CkRanked>(),
@@ -290,7 +290,7 @@ pub(super) unsafe fn rank<T: AsProblem>(
             expected_loss: of.loss.unwrap_or(f64::NAN),
         };
         // SAFETY: by contract, `ranked` has room for `capacity` structs; `place` is below that.
-        unsafe { room.at(place).write(value) };
+        unsafe { room.at(rank).write(value) };
     }
     // SAFETY: by contract, `count` is valid for writing, and `left_out` is NULL or valid for writing.
     unsafe {

@@ -58,8 +58,8 @@ pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
             if let Some(path) = files.iter().find(|path| path.is_file()) {
                 let packed = format!("{name}.{file}.packed");
                 let contents = pack(&text(path)?).map_err(|error| fault(path, &error))?;
-                let place = out.join(&packed);
-                fs::write(&place, contents).map_err(|error| fault(&place, &error))?;
+                let path = out.join(&packed);
+                fs::write(&path, contents).map_err(|error| fault(&path, &error))?;
                 let _ = writeln!(source, "(Target::{target}, {}),", bytes(&packed));
                 forests += 1;
             }

@@ -47,12 +47,12 @@ impl Counters {
     }
 
     #[inline]
-    fn count(&self, place: usize) {
+    fn count(&self, slot: usize) {
         let table = match self.tables.get(TABLE.get()).and_then(OnceLock::get) {
             Some(table) => table,
             None => self.first(),
         };
-        if let Some(counter) = table.0.get(place) {
+        if let Some(counter) = table.0.get(slot) {
             // No other thread writes it, so no atomic addition is needed.
             counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }

@@ -67,7 +67,7 @@ impl Estimates {
         now.iter().map(move |entry| {
             let alike = known.find(|(_, known)| Arc::ptr_eq(known, entry) || known.name() == entry.name());
             let same = alike.filter(|(_, known)| Arc::ptr_eq(known, entry));
-            (&entry.kernel().kind, same.map(|(place, _)| place))
+            (&entry.kernel().kind, same.map(|(index, _)| index))
         })
     }
 

@@ -56,11 +56,11 @@ impl Kernels {
         for entry in kernels {
             let index = KernelIndex::new(self.entries.len());
             match self.search(entry.name()) {
-                Ok(place) => self.replace(self.by_name[place], entry),
+                Ok(at) => self.replace(self.by_name[at], entry),
                 Err(_) if sorts => self.entries.push(entry),
-                Err(place) => {
+                Err(at) => {
                     self.entries.push(entry);
-                    self.by_name.insert(place, index);
+                    self.by_name.insert(at, index);
                     self.by_priority.insert(self.rank(index), index);
                 }
             }
@@ -83,8 +83,8 @@ impl Kernels {
 
     /// Removes the kernel with this name, in place; false if there is none.
     pub(super) fn remove(&mut self, name: &str) -> bool {
-        let Ok(place) = self.search(name) else { return false };
-        let gone = self.by_name.remove(place);
+        let Ok(at) = self.search(name) else { return false };
+        let gone = self.by_name.remove(at);
         self.by_priority.remove(self.rank(gone));
         self.entries.remove(gone.get());
         for index in self.by_name.iter_mut().chain(&mut self.by_priority) {

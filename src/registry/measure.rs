@@ -51,11 +51,11 @@ impl<'r, 's> Measurement<'r, 's> {
         let mut candidates: Vec<Candidate<'_>> = choices
             .iter()
             .enumerate()
-            .filter_map(|(place, choice)| Some((place, choice, state.entry(choice.kernel)?.hooks()?)))
+            .filter_map(|(index, choice)| Some((index, choice, state.entry(choice.kernel)?.hooks()?)))
             .filter(|(.., hooks)| hooks.can_run())
-            .map(|(place, choice, hooks)| {
+            .map(|(index, choice, hooks)| {
                 let definite = problem.with_split(choice.split_k);
-                Candidate::new(place, move |stream| hooks.run(&definite, stream))
+                Candidate::new(index, move |stream| hooks.run(&definite, stream))
             })
             .collect();
         Some(search(&self.turn, self.turn.device()?, stream, &mut candidates, measuring))
@@ -67,7 +67,7 @@ impl<'r, 's> Measurement<'r, 's> {
         let name = |choice: &Choice| {
             problem.named(state.entry(choice.kernel).map_or("", Entry::name), choice.split_k)
         };
-        report.text(|place| choices.get(place).map_or_else(String::new, name))
+        report.text(|index| choices.get(index).map_or_else(String::new, name))
     }
 
     /// Remembers that the problem cannot be measured.

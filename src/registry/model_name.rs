@@ -16,9 +16,9 @@ impl ModelName {
         let name: Vec<u8> = name.bytes().take_while(|&byte| byte != 0).collect();
         let _one_at_a_time = NEW.lock().unwrap_or_else(PoisonError::into_inner);
         let known = NAMES.iter().find(|(_, known)| known.as_bytes() == name.as_slice());
-        let place =
-            known.map_or_else(|| NAMES.push(CString::new(name).unwrap_or_default()), |(place, _)| place);
-        Self(u32::try_from(place).unwrap_or(u32::MAX))
+        let number =
+            known.map_or_else(|| NAMES.push(CString::new(name).unwrap_or_default()), |(number, _)| number);
+        Self(u32::try_from(number).unwrap_or(u32::MAX))
     }
 
     pub(super) fn as_c_str(self) -> &'static CStr {
@@ -29,14 +29,14 @@ impl ModelName {
     pub(super) const fn number(name: Option<Self>) -> u32 {
         match name {
             None => 0,
-            Some(Self(place)) => place.saturating_add(1),
+            Some(Self(number)) => number.saturating_add(1),
         }
     }
 
     pub(super) const fn from_number(number: u32) -> Option<Self> {
         match number.checked_sub(1) {
             None => None,
-            Some(place) => Some(Self(place)),
+            Some(number) => Some(Self(number)),
         }
     }
 }

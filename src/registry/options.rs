@@ -175,14 +175,14 @@ impl Options {
             self.estimate &= mode.is_none();
             self.mode = mode.unwrap_or(&word).parse()?;
         }
-        for (name, place) in [
+        for (name, slot) in [
             ("CK_SELECT_OVERRIDE", &mut self.override_file),
             ("CK_SELECT_HARDWARE", &mut self.hardware),
             (Location::VARIABLE, &mut self.store),
             ("CK_SELECT_CAPTURE", &mut self.capture),
         ] {
             if let Some(path) = set(name) {
-                *place = Some(path.into());
+                *slot = Some(path.into());
             }
         }
         Ok(self)

@@ -321,7 +321,7 @@ mod tests {
             ranking
                 .places
                 .iter()
-                .map(|place| (place.entry.name().to_owned(), place.score.to_bits()))
+                .map(|ranked| (ranked.entry.name().to_owned(), ranked.score.to_bits()))
                 .collect()
         };
         let ranker = || {
@@ -396,8 +396,8 @@ mod tests {
             };
             let ranked = |registry: &Registry, problem: &Problem| -> Vec<(String, i32, u64)> {
                 let places = registry.rank(problem).unwrap().places;
-                let bits = |place: RankedKernel<'_>| {
-                    (place.entry.name().to_owned(), place.split_k, place.score.to_bits())
+                let bits = |ranked: RankedKernel<'_>| {
+                    (ranked.entry.name().to_owned(), ranked.split_k, ranked.score.to_bits())
                 };
                 places.into_iter().map(bits).collect()
             };

@@ -128,7 +128,7 @@ impl Registry {
             })
         };
         let places: Vec<RankedKernel<'_>> = ranked.iter().enumerate().filter_map(place).collect();
-        let known: HashSet<usize> = places.iter().map(|place| place.index).collect();
+        let known: HashSet<usize> = places.iter().map(|ranked| ranked.index).collect();
         let eligible = call.state.kernels().entries().iter().filter(|entry| call.is_eligible(entry)).count();
         let left_out = eligible - known.len();
         Some(Ranking { source: Source::Estimate, places, left_out, outside: call.problem.unknown(), sure })

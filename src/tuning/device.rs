@@ -54,8 +54,8 @@ impl EventHandle {
 
     /// For devices that keep their events in a list. Handles count from 1, because a null handle is not an
     /// event.
-    pub(super) const fn at(place: usize) -> Self {
-        Self(std::ptr::without_provenance_mut(place + 1))
+    pub(super) const fn at(slot: usize) -> Self {
+        Self(std::ptr::without_provenance_mut(slot + 1))
     }
 
     /// Its place in such a list.

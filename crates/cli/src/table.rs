@@ -263,9 +263,9 @@ impl Layout {
     }
 
     fn write_json(&self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
-        for (place, row) in rows.iter().enumerate() {
+        for (index, row) in rows.iter().enumerate() {
             let text = serde_json::to_string_pretty(&object(&self.header, row))?;
-            let before = if self.rows + place == 0 { "[\n  " } else { ",\n  " };
+            let before = if self.rows + index == 0 { "[\n  " } else { ",\n  " };
             // Line ends in strings are escaped, so these are all between fields.
             write!(out, "{before}{}", self.shown(&text).replace('\n', "\n  "))?;
         }
@@ -359,11 +359,11 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     let (mut lines, mut line, mut count) = (Vec::new(), String::new(), 0);
     for piece in text.split_inclusive([' ', '/', '_', ':', ',']) {
         let begins_a_line = count > 0 && count + piece.trim_end().chars().count() > width;
-        for (place, c) in piece.chars().enumerate() {
+        for (column, c) in piece.chars().enumerate() {
             if count == width && c == ' ' {
                 continue;
             }
-            if count == width || begins_a_line && place == 0 {
+            if count == width || begins_a_line && column == 0 {
                 lines.push(std::mem::take(&mut line));
                 count = 0;
             }

@@ -55,10 +55,10 @@ pub(crate) struct Object<'a> {
 
 impl<'a> Object<'a> {
     /// The object at a place of the file; the place of the whole file is empty.
-    pub(crate) fn at(place: String, value: &'a Value) -> Result<Self, Fault> {
+    pub(crate) fn at(path: String, value: &'a Value) -> Result<Self, Fault> {
         match value {
-            Value::Object(map) => Ok(Self { map, place, known: Vec::new() }),
-            other => Err((place, format!("found {}, expected an object", kind(other)))),
+            Value::Object(map) => Ok(Self { map, place: path, known: Vec::new() }),
+            other => Err((path, format!("found {}, expected an object", kind(other)))),
         }
     }
 
@@ -73,8 +73,8 @@ impl<'a> Object<'a> {
     }
 
     pub(crate) fn object(&mut self, key: &'static str) -> Result<Option<Object<'a>>, Fault> {
-        let place = self.place_of(key);
-        self.get(key).map(|value| Object::at(place, value)).transpose()
+        let path = self.place_of(key);
+        self.get(key).map(|value| Object::at(path, value)).transpose()
     }
 
     /// The same, without keys if there is none.
@@ -90,8 +90,8 @@ impl<'a> Object<'a> {
         key: &'static str,
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Result<Option<T>, Fault> {
-        let place = self.place_of(key);
-        self.get(key).map(|value| read(value).map_err(|reason| (place, reason))).transpose()
+        let path = self.place_of(key);
+        self.get(key).map(|value| read(value).map_err(|reason| (path, reason))).transpose()
     }
 
     /// As `optional`, but the key is required.
@@ -101,8 +101,8 @@ impl<'a> Object<'a> {
         expected: &str,
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Result<T, Fault> {
-        let place = self.place_of(key);
-        self.optional(key, read)?.ok_or_else(|| (place, format!("found nothing, expected {expected}")))
+        let path = self.place_of(key);
+        self.optional(key, read)?.ok_or_else(|| (path, format!("found nothing, expected {expected}")))
     }
 
     /// One of a fixed list of words.
@@ -111,13 +111,13 @@ impl<'a> Object<'a> {
         key: &'static str,
         choices: &[(&str, T)],
     ) -> Result<Option<T>, Fault> {
-        let place = self.place_of(key);
+        let path = self.place_of(key);
         let Some(value) = self.get(key) else { return Ok(None) };
         let chosen = value.as_str().and_then(|word| choices.iter().find(|(name, _)| *name == word));
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         match chosen {
             Some(&(_, choice)) => Ok(Some(choice)),
-            None => Err((place, format!("found {}, expected one of: {}", kind(value), names.join(", ")))),
+            None => Err((path, format!("found {}, expected one of: {}", kind(value), names.join(", ")))),
         }
     }
 
@@ -144,20 +144,20 @@ impl<'a> Object<'a> {
         key: &'static str,
         read: impl Fn(&Value) -> Result<T, String>,
     ) -> Result<Vec<T>, Fault> {
-        let place = self.place_of(key);
-        let missing = || (place, "found nothing, expected an object with 'values'".to_owned());
+        let path = self.place_of(key);
+        let missing = || (path, "found nothing, expected an object with 'values'".to_owned());
         self.values(key, read)?.ok_or_else(missing)
     }
 
     /// The list under `values`.
     pub(crate) fn list<T>(&mut self, read: impl Fn(&Value) -> Result<T, String>) -> Result<Vec<T>, Fault> {
-        let place = self.place_of("values");
+        let path = self.place_of("values");
         let items = match self.get("values") {
             Some(Value::Array(items)) => items,
-            Some(other) => return Err((place, format!("found {}, expected a list", kind(other)))),
-            None => return Err((place, "found nothing, expected a list".to_owned())),
+            Some(other) => return Err((path, format!("found {}, expected a list", kind(other)))),
+            None => return Err((path, "found nothing, expected a list".to_owned())),
         };
-        let item = |(at, item)| read(item).map_err(|reason| (format!("{place}[{at}]"), reason));
+        let item = |(at, item)| read(item).map_err(|reason| (format!("{path}[{at}]"), reason));
         items.iter().enumerate().map(item).collect()
     }
 

@@ -35,27 +35,27 @@ impl Trial {
     }
 
     /// A candidate's speed as a share of the fastest one's.
-    pub fn efficiency(&self, place: usize) -> f64 {
-        self.candidates[place].tflops / self.oracle_tflops()
+    pub fn efficiency(&self, candidate: usize) -> f64 {
+        self.candidates[candidate].tflops / self.oracle_tflops()
     }
 
     /// Only the candidates of some kernels; `None` if none is left.
     pub fn only(&self, mut keep: impl FnMut(u32) -> bool) -> Option<(Self, Vec<usize>)> {
         let places: Vec<usize> =
-            (0..self.candidates.len()).filter(|&place| keep(self.candidates[place].kernel)).collect();
+            (0..self.candidates.len()).filter(|&candidate| keep(self.candidates[candidate].kernel)).collect();
         let trial = Self::new(
             self.problem,
             self.number,
-            places.iter().map(|&place| self.candidates[place]).collect(),
+            places.iter().map(|&candidate| self.candidates[candidate]).collect(),
         )?;
         Some((trial, places))
     }
 
     pub(crate) fn new(problem: u32, number: Option<i64>, candidates: Vec<Candidate>) -> Option<Self> {
         let mut oracle = 0;
-        for (place, candidate) in candidates.iter().enumerate() {
+        for (index, candidate) in candidates.iter().enumerate() {
             if candidate.tflops > candidates[oracle].tflops {
-                oracle = place;
+                oracle = index;
             }
         }
         (!candidates.is_empty()).then_some(Self { problem, number, candidates, oracle })
@@ -74,7 +74,8 @@ pub(crate) fn distinct_problems(trials: &[Trial]) -> usize {
 
 /// Mean efficiency of a random choice among the candidates of each trial.
 pub(crate) fn random_choice(trials: &[Trial]) -> f64 {
-    let of_trial = |trial: &Trial| mean((0..trial.candidates.len()).map(|place| trial.efficiency(place)));
+    let of_trial =
+        |trial: &Trial| mean((0..trial.candidates.len()).map(|candidate| trial.efficiency(candidate)));
     mean(trials.iter().map(of_trial))
 }
 

@@ -121,7 +121,7 @@ impl Judge {
         // Of names for one kernel, the first counts.
         let candidates = trial.candidates.iter().enumerate().rev();
         let measured: HashMap<(usize, i32), usize> = candidates
-            .filter_map(|(place, one)| Some(((self.in_pool[one.kernel as usize]?, one.split_k), place)))
+            .filter_map(|(index, one)| Some(((self.in_pool[one.kernel as usize]?, one.split_k), index)))
             .collect();
         let checked = problem.checked().map_err(RankError::from).map_err(fault)?.among(splits);
         let ranking = match self.ranker.ranking(checked, None, usize::MAX, scratch) {
@@ -129,14 +129,14 @@ impl Judge {
             ranked => ranked.map_err(fault)?,
         };
         let (outside, ranked) = (ranking.outside(), ranking.places());
-        let place = |ranked: &Ranked| measured.get(&(ranked.index, ranked.split_k)).copied();
-        let places = ranked.iter().filter_map(place).collect();
-        let chosen = ranked.first().filter(|first| self.has_pool && place(first).is_none());
+        let row_of = |ranked: &Ranked| measured.get(&(ranked.index, ranked.split_k)).copied();
+        let places = ranked.iter().filter_map(row_of).collect();
+        let chosen = ranked.first().filter(|first| self.has_pool && row_of(first).is_none());
         let unmeasured = chosen.map(|first| problem.named(self.ranker.name(first.index), first.split_k));
         let signs = if self.has_pool {
             ranking.signs()
         } else {
-            let kernels = ranked.iter().filter(|ranked| place(ranked).is_some());
+            let kernels = ranked.iter().filter(|ranked| row_of(ranked).is_some());
             ranking.signs_among(kernels.clone().count(), kernels)
         };
         let sure = signs.as_ref().and_then(|signs| ranking.sure_by(signs));
@@ -148,8 +148,8 @@ impl Judge {
         if let Some(absolute) = absolute {
             predicted.resize(trial.candidates.len(), f64::NAN);
             for ranked in absolute.places() {
-                if let Some(place) = place(ranked) {
-                    predicted[place] = if self.clamped { ranked.score.max(0.0) } else { ranked.score };
+                if let Some(row) = row_of(ranked) {
+                    predicted[row] = if self.clamped { ranked.score.max(0.0) } else { ranked.score };
                 }
             }
         }

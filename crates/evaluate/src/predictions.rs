@@ -220,18 +220,18 @@ impl Predictions {
             } else {
                 numbered(&label, labels.as_ref()).map_err(|message| reader.fault(message))?
             };
-            let (number, place) = (label.parse().ok(), reader.place(&name, problem.split_k())?);
+            let (number, rank) = (label.parse().ok(), reader.place(&name, problem.split_k())?);
             let problem = if measurements.chooses_split() { problem.leaving_split() } else { problem };
             let rankings = rankings.entry(problem).or_default();
             match rankings.iter_mut().find(|ranking| ranking.number == number) {
-                Some(ranking) => ranking.places.push(place),
-                None => rankings.push(Ranking { number, places: vec![place] }),
+                Some(ranking) => ranking.places.push(rank),
+                None => rankings.push(Ranking { number, places: vec![rank] }),
             }
         }
         let unknown = reader.unknown;
         let sheet = reader.sheet;
         for ranking in rankings.values_mut().flatten() {
-            ranking.places.sort_by_key(|place| place.rank);
+            ranking.places.sort_by_key(|predicted| predicted.rank);
             ranking.check().map_err(|(line, message)| {
                 DataError::format(sheet.file(), format_args!("line {line}: {message}"))
             })?;
@@ -260,10 +260,10 @@ impl Predictions {
     /// Kernels are compared by descriptor, because names of different age can describe one kernel.
     pub fn order(&self, measurements: &Measurements, trial: &Trial) -> Option<Order> {
         let places = self.ranking(measurements, trial)?;
-        let find = |place: &PredictedKernel| {
+        let find = |predicted: &PredictedKernel| {
             trial.candidates.iter().position(|candidate| {
-                candidate.split_k == place.split_k
-                    && measurements.kernels()[candidate.kernel as usize].kind == place.kernel.kind
+                candidate.split_k == predicted.split_k
+                    && measurements.kernels()[candidate.kernel as usize].kind == predicted.kernel.kind
             })
         };
         let unmeasured = places.first().filter(|first| find(first).is_none());

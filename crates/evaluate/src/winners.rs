@@ -36,15 +36,15 @@ pub fn winner_places(
         let is_first =
             |place: &Option<usize>| place.is_some() && *place == order.first().map(|first| first.index);
         let chosen = places[0].iter().position(is_first).and_then(|kernel| shape.us_of(kernel as u32));
-        let place = WinnerPlace::new(shape, order.iter().position(|ranked| ranked.index == winner), chosen);
-        let Some(splits) = splits else { return Ok(place) };
+        let rank = WinnerPlace::new(shape, order.iter().position(|ranked| ranked.index == winner), chosen);
+        let Some(splits) = splits else { return Ok(rank) };
         let open = shape.problem.leaving_split();
         let open = open.checked().map_err(RankError::from).map_err(fault)?.among(splits);
         let best = ranker.ranking(open, None, 1, scratch).map_err(fault)?.places().first().copied();
         let parts = shape.fastest().parts;
         let split = best.is_some_and(|best| best.split_k == parts);
         let pair = split && best.is_some_and(|best| best.index == winner);
-        Ok(place.with_split(SplitPlace { split, pair, never: parts == 1 }))
+        Ok(rank.with_split(SplitPlace { split, pair, never: parts == 1 }))
     };
     shapes.par_iter().map_init(RankScratch::default, one).collect()
 }

@@ -28,9 +28,9 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn put(forest: Forest) -> Result<*mut c_void, Error> {
     let scorer = Box::into_raw(Box::new(RowScorer::new(Arc::new(forest))));
     for _ in 0..MOST {
-        let place = &PLACES[NEXT.fetch_add(1, Ordering::Relaxed) % MOST];
-        if place.compare_exchange(ptr::null_mut(), scorer, Ordering::Release, Ordering::Relaxed).is_ok() {
-            return Ok(ptr::from_ref(place).cast_mut().cast());
+        let slot = &PLACES[NEXT.fetch_add(1, Ordering::Relaxed) % MOST];
+        if slot.compare_exchange(ptr::null_mut(), scorer, Ordering::Release, Ordering::Relaxed).is_ok() {
+            return Ok(ptr::from_ref(slot).cast_mut().cast());
         }
     }
     // SAFETY: from a box above, and no place has it.

@@ -41,22 +41,22 @@ impl Gpu {
         let named = hip.as_ref().or(rocr.as_ref()).map(Vec::len);
         let places: Vec<String> = match asked {
             Some(asked) => asked.split(',').map(|item| item.trim().to_owned()).collect(),
-            None => (0..named.unwrap_or(1)).map(|place| place.to_string()).collect(),
+            None => (0..named.unwrap_or(1)).map(|gpu| gpu.to_string()).collect(),
         };
         let mut gpus: Vec<Self> = Vec::new();
         for item in places {
-            let place: usize = item.parse().map_err(|_| {
+            let number: usize = item.parse().map_err(|_| {
                 MeasureError::new(format!("--gpus: found '{item}', expected numbers joined by commas"))
             })?;
             let visible = match (&hip, named) {
-                (_, Some(named)) if place >= named => {
-                    let reason = format!("--gpus: found {place}, but the environment names {named} devices");
+                (_, Some(named)) if number >= named => {
+                    let reason = format!("--gpus: found {number}, but the environment names {named} devices");
                     return Err(MeasureError::new(reason));
                 }
-                (Some(hip), _) => hip[place].clone(),
-                (None, _) => place.to_string(),
+                (Some(hip), _) => hip[number].clone(),
+                (None, _) => number.to_string(),
             };
-            let behind = visible.parse::<usize>().ok().and_then(|place| rocr.as_ref()?.get(place).cloned());
+            let behind = visible.parse::<usize>().ok().and_then(|index| rocr.as_ref()?.get(index).cloned());
             let gpu = Self { host: behind.unwrap_or_else(|| visible.clone()), visible };
             if gpus.contains(&gpu) {
                 return Err(MeasureError::new(format!("--gpus: {item} appears twice")));

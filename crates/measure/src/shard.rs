@@ -56,7 +56,7 @@ impl Shard {
                 pieces.push(((seconds * 1e6) as u64, pieces.len(), pairs));
             }
         }
-        pieces.sort_by_key(|&(cost, place, _)| (Reverse(cost), place));
+        pieces.sort_by_key(|&(cost, index, _)| (Reverse(cost), index));
         let mut loads = vec![0_u64; self.count as usize];
         let mut mine = HashSet::new();
         for (cost, _, pairs) in pieces {

@@ -4,10 +4,10 @@
 /// values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
-    let place = share.clamp(0.0, 1.0) * last as f64;
-    let below = (place.floor() as usize).min(last);
+    let position = share.clamp(0.0, 1.0) * last as f64;
+    let below = (position.floor() as usize).min(last);
     let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
-    let step = place - below as f64;
+    let step = position - below as f64;
     // numpy interpolates from the nearer neighbour, which affects the last bit.
     if step < 0.5 { low + (high - low) * step } else { high - (high - low) * (1.0 - step) }
 }

@@ -195,9 +195,9 @@ impl Sidecar {
 /// that were written, at these times, before the next process began.
 fn credit(sessions: &mut [Session], times: &[u64]) {
     let begins: Vec<Option<u64>> = sessions.iter().map(|session| session.began).collect();
-    for (place, session) in sessions.iter_mut().enumerate().filter(|(_, session)| session.ended.is_none()) {
+    for (index, session) in sessions.iter_mut().enumerate().filter(|(_, session)| session.ended.is_none()) {
         let Some(from) = session.began else { continue };
-        let to = begins[place + 1..].iter().copied().flatten().next().unwrap_or(u64::MAX);
+        let to = begins[index + 1..].iter().copied().flatten().next().unwrap_or(u64::MAX);
         let own = || times.iter().copied().filter(|time| (from..to).contains(time));
         session.rows = session.rows.max(own().count() as u64);
         session.last_row = own().max();

@@ -33,7 +33,7 @@ pub fn trained_on(
         sha256: digest.clone(),
     });
     let problems =
-        problems.into_iter().map(|(place, parts)| measurements.problems()[place].with_split(parts));
+        problems.into_iter().map(|(index, parts)| measurements.problems()[index].with_split(parts));
     let (own, others): (Vec<Problem>, Vec<Problem>) =
         problems.partition(|problem| problem.op() == measurements.scope().op);
     TrainedOn::new(

@@ -15,11 +15,11 @@ impl Column {
     /// The place of each column among those with the same dependency.
     pub(crate) fn places(columns: &[Column]) -> Vec<usize> {
         let mut counts = [0; 3];
-        let place = |column: &Column| {
+        let offset = |column: &Column| {
             let count = &mut counts[*column as usize];
             *count += 1;
             *count - 1
         };
-        columns.iter().map(place).collect()
+        columns.iter().map(offset).collect()
     }
 }

@@ -51,10 +51,10 @@ impl Ties {
         priority: impl Fn(usize) -> i32,
     ) -> Self {
         let mut standings = vec![Standing::default(); order.len()];
-        for (place, index) in (0..).zip(order) {
+        for (rank, index) in (0..).zip(order) {
             if let Some(standing) = standings.get_mut(index) {
                 let (unmeasured, priority) = (!is_measured(index), Reverse(priority(index)));
-                *standing = Standing { unmeasured, priority, place };
+                *standing = Standing { unmeasured, priority, place: rank };
             }
         }
         Self(standings)
@@ -72,10 +72,10 @@ impl Ties {
 
     /// The order of two kernels, each with its estimated time.
     pub fn order(&self, one: (usize, f64), other: (usize, f64)) -> Ordering {
-        let place = |index| self.standing(index).place;
+        let rank = |index| self.standing(index).place;
         self.before_times(one.0, other.0)
             .then(one.1.total_cmp(&other.1))
-            .then_with(|| place(one.0).cmp(&place(other.0)))
+            .then_with(|| rank(one.0).cmp(&rank(other.0)))
     }
 
     /// Puts the `count` best places of a ranking in order. `fill` gives the times of places with equal
@@ -95,12 +95,12 @@ impl Ties {
         // do not allocate.
         best.sort_unstable_by(known);
         times.resize(self.0.len(), 0.0);
-        let mut place = 0;
+        let mut rank = 0;
         for equal in best.chunk_by_mut(|a, b| known(a, b).is_eq()) {
-            if place >= count {
+            if rank >= count {
                 break;
             }
-            place += equal.len();
+            rank += equal.len();
             if equal.len() > 1 {
                 fill(equal, times);
                 let timed = |one: &Ranked| (one.index, times.get(one.index).copied().unwrap_or_default());

@@ -90,11 +90,11 @@ pub fn spread_order(problems: &[&Problem], count: usize, seed: u64) -> Vec<usize
     while chosen.len() < count && !free.is_empty() {
         let drawn: [usize; DRAWN] = std::array::from_fn(|_| random.random_range(0..free.len()));
         let farther = |a: &usize, b: &usize| distances[free[*a]].total_cmp(&distances[free[*b]]);
-        let place = free.swap_remove(drawn.into_iter().max_by(farther).unwrap_or(0));
+        let problem = free.swap_remove(drawn.into_iter().max_by(farther).unwrap_or(0));
         for (other, distance) in distances.iter_mut().enumerate() {
-            *distance = distance.min(between(place, other));
+            *distance = distance.min(between(problem, other));
         }
-        chosen.push(place);
+        chosen.push(problem);
     }
     chosen
 }
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(all, (0..40).collect::<Vec<_>>());
         assert_eq!(spread_order(&[], 3, 0), [0; 0]);
         // Frequent batch sizes are not picked over and over: of seven kinds, nearly all occur.
-        let kinds: std::collections::BTreeSet<usize> = order.iter().map(|place| place % 7).collect();
+        let kinds: std::collections::BTreeSet<usize> = order.iter().map(|index| index % 7).collect();
         assert!(kinds.len() >= 6, "{order:?}");
     }
 

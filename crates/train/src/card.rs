@@ -120,13 +120,13 @@ pub const fn stopping(stop: Stop) -> &'static str {
 
 fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &CardInputs) {
     out.push_str("\n## Data\n\n");
-    let rows = measurements.sources().iter().enumerate().map(|(place, source)| {
-        let digest = inputs.digests.get(place).map_or("", String::as_str);
+    let rows = measurements.sources().iter().enumerate().map(|(number, source)| {
+        let digest = inputs.digests.get(number).map_or("", String::as_str);
         vec![
             source.file_name(),
             source.rows.to_string(),
             format!("`{digest}`"),
-            part(plan.only_trains(place)).to_owned(),
+            part(plan.only_trains(number)).to_owned(),
         ]
     });
     table(out, &["file", "rows", "SHA-256", "part"], rows);

@@ -91,7 +91,7 @@ fn changed(tree: &str, change: impl Fn(&str, &mut [f64])) -> Result<String, Stri
 /// The text of a forest of these trees, which begins and ends as another does.
 fn with_trees(like: &str, trees: &[String]) -> Result<String, String> {
     // Two blank lines end a tree.
-    let numbered = trees.iter().enumerate().map(|(place, tree)| format!("Tree={place}\n{tree}\n\n"));
+    let numbered = trees.iter().enumerate().map(|(number, tree)| format!("Tree={number}\n{tree}\n\n"));
     let trees: Vec<String> = numbered.collect();
     let sizes: Vec<String> = trees.iter().map(|tree| tree.len().to_string()).collect();
     let tail = without_importances(like.split_once("end of trees").map_or("", |(_, tail)| tail));

@@ -124,9 +124,9 @@ impl TrainingData {
             let span = start..data.rows.len();
             if !span.is_empty() {
                 let best = data.tflops[span.clone()].iter().copied().fold(0.0, f64::max);
-                let efficiency = |place: usize| {
-                    let share = measurements.rows()[data.rows[place] as usize].share;
-                    share.map_or(data.tflops[place] / best, f64::from)
+                let efficiency = |row_index: usize| {
+                    let share = measurements.rows()[data.rows[row_index] as usize].share;
+                    share.map_or(data.tflops[row_index] / best, f64::from)
                 };
                 data.efficiency.extend(span.clone().map(efficiency).collect::<Vec<_>>());
                 let arch = measurements.problems()[problem as usize].arch().or(extractor.arch);
@@ -152,9 +152,9 @@ impl TrainingData {
         let mut rows = Vec::new();
         let mut place_of = vec![u32::MAX; measurements.rows().len()];
         for &row in all.iter().flat_map(|data| &data.rows) {
-            let place = &mut place_of[row as usize];
-            if *place == u32::MAX {
-                *place = rows.len() as u32;
+            let slot = &mut place_of[row as usize];
+            if *slot == u32::MAX {
+                *slot = rows.len() as u32;
                 rows.push(row);
             }
         }
@@ -224,8 +224,8 @@ impl TrainingData {
 
     /// The values of one row.
     pub fn row(&self, row: usize) -> &[f64] {
-        let place = self.places[row] as usize;
-        &self.features.values[place * self.width()..(place + 1) * self.width()]
+        let candidate = self.places[row] as usize;
+        &self.features.values[candidate * self.width()..(candidate + 1) * self.width()]
     }
 
     /// The indices of all problems.

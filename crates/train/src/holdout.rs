@@ -139,14 +139,14 @@ impl fmt::Display for Holdout {
 fn problems_of(path: &Path, measurements: &Measurements) -> Result<BTreeSet<u32>, usize> {
     let sources = measurements.sources();
     let places = |is_meant: &dyn Fn(&Path) -> bool| -> Vec<usize> {
-        (0..sources.len()).filter(|&place| is_meant(&sources[place].path)).collect()
+        (0..sources.len()).filter(|&source| is_meant(&sources[source].path)).collect()
     };
     let mut meant = places(&|source| source == path);
     if meant.is_empty() {
         meant = places(&|source| source.file_name() == Some(path.as_os_str()));
     }
-    let &[place] = meant.as_slice() else { return Err(meant.len()) };
-    let rows = measurements.rows_of_files().nth(place).unwrap_or_default();
+    let &[source] = meant.as_slice() else { return Err(meant.len()) };
+    let rows = measurements.rows_of_files().nth(source).unwrap_or_default();
     Ok(measurements.rows()[rows].iter().map(|row| row.problem).collect())
 }
 

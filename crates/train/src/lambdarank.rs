@@ -59,7 +59,7 @@ impl Lambdarank {
         places: usize,
     ) -> Lambdarank {
         let most = problems.iter().map(ExactSizeIterator::len).max().unwrap_or_default();
-        let discounts: Vec<f64> = (0..most).map(|place| 1.0 / (2.0 + place as f64).log2()).collect();
+        let discounts: Vec<f64> = (0..most).map(|rank| 1.0 / (2.0 + rank as f64).log2()).collect();
         let scale = |problem: &Range<usize>| {
             let mut best = labels[problem.clone()].to_vec();
             best.sort_by(|a, b| b.total_cmp(a));

@@ -66,8 +66,8 @@ pub(super) fn choices(scores: &[f64], speeds: &[f64], spans: &[Range<usize>]) ->
             let oracle = speeds.iter().copied().fold(0.0, f64::max);
             let mut order: Vec<usize> = (0..scores.len()).collect();
             order.sort_by(|&a, &b| ties::order(scores[a], scores[b], true));
-            let first = order.first().map_or(0.0, |&place| speeds[place]);
-            let best = order.iter().take(3).map(|&place| speeds[place]).fold(0.0, f64::max);
+            let first = order.first().map_or(0.0, |&row| speeds[row]);
+            let best = order.iter().take(3).map(|&row| speeds[row]).fold(0.0, f64::max);
             (oracle > 0.0).then(|| Choice { efficiency: first / oracle, best_of_top3: best / oracle })
         })
         .collect()

@@ -47,8 +47,8 @@ impl Objective {
 
     /// The name of the loss that decides when a training stops: the first, or the second if LightGBM reports
     /// two.
-    pub(super) const fn loss_name(self, place: usize) -> &'static str {
-        match (self, place) {
+    pub(super) const fn loss_name(self, target: usize) -> &'static str {
+        match (self, target) {
             (Self::Log1p | Self::Raw | Self::Relative, 0) => "root mean squared error",
             (Self::Log1p | Self::Raw | Self::Relative, _) => "mean absolute error",
             _ => "loss",
@@ -137,7 +137,7 @@ fn ndcg(scores: &[f64], efficiency: &[f64]) -> f64 {
     let gain = |by: &[f64]| -> f64 {
         let mut order: Vec<usize> = (0..by.len()).collect();
         order.sort_by(|&a, &b| by[b].total_cmp(&by[a]));
-        order.into_iter().zip(2u32..).map(|(row, place)| efficiency[row] / f64::from(place).log2()).sum()
+        order.into_iter().zip(2u32..).map(|(row, rank)| efficiency[row] / f64::from(rank).log2()).sum()
     };
     let ideal = gain(efficiency);
     if ideal > 0.0 { gain(scores) / ideal } else { 1.0 }

@@ -58,9 +58,9 @@ pub(super) fn parquet(measurements: &Measurements, trained: &[TrainedForest]) ->
     columns.push(("latency_ms".to_owned(), real(|row| row.latency_ms)));
     columns.push(("is_valid".to_owned(), Arc::new(BooleanArray::from(vec![true; valid.len()]))));
     for (number, one) in trained.iter().enumerate() {
-        let place: HashMap<u32, usize> =
-            one.data.rows.iter().enumerate().map(|(place, &index)| (index, place)).collect();
-        let at = |index: &u32| place.get(index).copied();
+        let positions: HashMap<u32, usize> =
+            one.data.rows.iter().enumerate().map(|(position, &index)| (index, position)).collect();
+        let at = |index: &u32| positions.get(index).copied();
         if number == 0 {
             let folds = valid.iter().map(|index| one.validation.fold_of_row[at(index)?]);
             columns.push(("fold".to_owned(), Arc::new(folds.collect::<UInt32Array>())));

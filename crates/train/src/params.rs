@@ -264,13 +264,13 @@ impl Params {
     }
 
     fn put(&mut self, name: &str, value: f64) {
-        let place = |name: &str| KNOWN.iter().position(|known| known.0 == name);
-        let Some(known) = place(name) else { return };
+        let index = |name: &str| KNOWN.iter().position(|known| known.0 == name);
+        let Some(known) = index(name) else { return };
         if let Some(slot) = self.values.iter_mut().find(|(have, _)| *have == name) {
             slot.1 = value;
         } else {
             self.values.push((KNOWN[known].0, value));
-            self.values.sort_by_key(|&(name, _)| place(name));
+            self.values.sort_by_key(|&(name, _)| index(name));
         }
     }
 }

@@ -215,7 +215,7 @@ impl<'a> Simulation<'a> {
         let free: Vec<ItemIndex> = self.data.items().filter(|&item| !self.is_held_back(item)).collect();
         let of_free: Vec<&Problem> = free.iter().map(|&item| self.problem(item)).collect();
         let measured = spread_order(&of_free, count, seed);
-        let measured: Vec<ItemIndex> = measured.into_iter().map(|place| free[place]).collect();
+        let measured: Vec<ItemIndex> = measured.into_iter().map(|index| free[index]).collect();
         let rest = self.unmeasured(&judged, &measured);
         // If only a part of the kernels was measured, there are no others by which to judge.
         let expected = self.held_out(learned, learned, &measured, seed)?;

@@ -59,8 +59,8 @@ impl JudgedChoice {
 
     /// The loss of the best of the first kernels.
     fn loss(&self, first: usize) -> f64 {
-        let place = first.min(self.losses.len()).saturating_sub(1);
-        self.losses.get(place).copied().unwrap_or(1.0)
+        let rank = first.min(self.losses.len()).saturating_sub(1);
+        self.losses.get(rank).copied().unwrap_or(1.0)
     }
 }
 
@@ -120,16 +120,16 @@ fn out_of_group(op: Op, choices: &[JudgedChoice], weights: &[f64]) -> Result<Vec
     groups.sort_unstable();
     groups.dedup();
     let few = groups.len() < GROUPS;
-    let group = |place: usize| if few { place % (GROUPS + 1) } else { choices[place].group };
+    let group = |choice: usize| if few { choice % (GROUPS + 1) } else { choices[choice].group };
     let mut expected = vec![0.0; choices.len()];
     for left_out in if few { (0..=GROUPS).collect() } else { groups } {
         let (held, rest): (Vec<usize>, Vec<usize>) =
-            (0..choices.len()).partition(|&place| group(place) == left_out);
+            (0..choices.len()).partition(|&choice| group(choice) == left_out);
         let text = forest(op, choices, weights, &rest)?;
         let forest = Forest::parse(text.as_bytes()).map_err(TrainError::refused)?;
-        for place in held {
-            let row = choices[place].signs.columns();
-            expected[place] =
+        for choice in held {
+            let row = choices[choice].signs.columns();
+            expected[choice] =
                 forest.predict(&row[..forest.num_features()]).map_err(TrainError::refused)?.clamp(1e-6, 1.0);
         }
     }
@@ -144,13 +144,13 @@ fn forest(op: Op, choices: &[JudgedChoice], weights: &[f64], some: &[usize]) -> 
         "objective=poisson num_leaves={MOST_LEAVES} learning_rate=0.1 min_data_in_leaf={leaf} lambda_l2=5 seed=3 \
          bagging_fraction=0.7 bagging_freq=1 feature_fraction=0.5 deterministic=true force_row_wise=true"
     );
-    let row = |&place: &usize| choices[place].signs.columns().iter().copied().take(names.len());
+    let row = |&choice: &usize| choices[choice].signs.columns().iter().copied().take(names.len());
     let values: Vec<f64> = some.iter().flat_map(row).collect();
     let matrix = Matrix {
         width: names.len(),
         blocks: vec![Cow::Owned(values)],
-        labels: some.iter().map(|&place| choices[place].loss(1).max(LEAST_LOSS) as f32).collect(),
-        weights: some.iter().map(|&place| weights[place] as f32).collect(),
+        labels: some.iter().map(|&choice| choices[choice].loss(1).max(LEAST_LOSS) as f32).collect(),
+        weights: some.iter().map(|&choice| weights[choice] as f32).collect(),
         names,
         ..Matrix::default()
     };
@@ -274,14 +274,14 @@ mod tests {
     use super::*;
 
     /// A choice whose second kernel is so far behind, and whose loss is what it should teach.
-    fn choice(place: usize) -> JudgedChoice {
-        let is_close = place.is_multiple_of(2);
+    fn choice(number: usize) -> JudgedChoice {
+        let is_close = number.is_multiple_of(2);
         let behind = if is_close { 0.001 } else { 0.5 };
         let signs = Signs::new(3, [behind, behind, behind].into_iter());
-        let first = if is_close && place.is_multiple_of(4) { 0.8 } else { 1.0 };
+        let first = if is_close && number.is_multiple_of(4) { 0.8 } else { 1.0 };
         // Half of the times are as predicted, the others twice as long.
         let error = if is_close { 0.0 } else { 2.0_f64.ln() };
-        JudgedChoice::new(&signs, [first, 1.0, 0.5].into_iter(), Some(error), place % 5)
+        JudgedChoice::new(&signs, [first, 1.0, 0.5].into_iter(), Some(error), number % 5)
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
         let TimeFit { log_bias, log_spread } = file.times.unwrap();
         assert!((log_bias - half).abs() < 1e-12 && (log_spread - half).abs() < 1e-12, "{:?}", file.times);
         let sureness = file.read(Op::Conv).unwrap();
-        let [doubtful, sure] = [0, 1].map(|place| sureness.judge(&choices[place].signs));
+        let [doubtful, sure] = [0, 1].map(|index| sureness.judge(&choices[index].signs));
         // Half of the close ones lose a fifth; 40 trees at a rate of 0.1 come near.
         assert!((0.06..0.11).contains(&doubtful.expected_loss), "{doubtful:?}");
         assert!(sure.expected_loss < doubtful.expected_loss / 2.0, "{sure:?}");

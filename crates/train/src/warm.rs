@@ -63,16 +63,16 @@ impl WarmStart {
 
     /// Reads an embedded model.
     pub fn embedded(model: &EmbeddedModel) -> Result<Self, TrainError> {
-        let place = format!("{}{}", EmbeddedModel::PREFIX, model.name());
+        let name = format!("{}{}", EmbeddedModel::PREFIX, model.name());
         let forest = |&(target, packed): &(Target, &[u8])| {
             let forest = Forest::packed_text(packed).and_then(TextForest::parse);
-            forest.map(|forest| (target, forest)).map_err(|fault| TrainError::about(&place, fault))
+            forest.map(|forest| (target, forest)).map_err(|fault| TrainError::about(&name, fault))
         };
         let forests = model.forests().iter().map(forest).collect::<Result<_, _>>()?;
         let spec = model.spec().map_err(TrainError::refused)?;
         Ok(Self {
-            spec_file: format!("{place}: {}", FeatureSpec::FILE),
-            place,
+            spec_file: format!("{name}: {}", FeatureSpec::FILE),
+            place: name,
             spec,
             forests,
             manifest: None,

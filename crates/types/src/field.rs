@@ -90,7 +90,8 @@ impl Field {
                 _ => value.to_string(),
             },
             Kind::Word(vocabulary) => {
-                let word = usize::try_from(value).ok().and_then(|place| vocabulary.words.get(place));
+                let word =
+                    usize::try_from(value).ok().and_then(|word_index| vocabulary.words.get(word_index));
                 word.copied().unwrap_or_default().to_owned()
             }
             Kind::Shape => Mnk::from_bits(value).map_or_else(String::new, |shape| shape.to_string()),
@@ -344,11 +345,11 @@ pub(crate) const fn places<const N: usize>(fields: &[Field], columns: &[&str; N]
     let mut places = [0; N];
     let mut at = 0;
     while at < N {
-        let mut place = 0;
-        while !is_name(&fields[place], columns[at]) {
-            place += 1;
+        let mut index = 0;
+        while !is_name(&fields[index], columns[at]) {
+            index += 1;
         }
-        places[at] = place;
+        places[at] = index;
         at += 1;
     }
     places
@@ -376,8 +377,8 @@ const fn same(one: &str, other: &str) -> bool {
 /// A record with these fields as records usually have them.
 pub(crate) fn usual_in<R: Record>(record: &R, names: &[&str]) -> R {
     let (mut values, usual) = (values(record), values(&R::USUAL));
-    for place in names.iter().filter_map(|name| place(R::FIELDS, name)) {
-        values[place] = usual[place];
+    for index in names.iter().filter_map(|name| place(R::FIELDS, name)) {
+        values[index] = usual[index];
     }
     R::read(&values, record)
 }

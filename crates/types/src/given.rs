@@ -85,8 +85,8 @@ pub struct FieldName {
 impl FieldName {
     /// All names of a record's fields.
     pub fn all<R: Record>() -> impl Iterator<Item = Self> {
-        let of = |(place, field): (usize, &Field)| {
-            field.names().enumerate().map(move |(bit, name)| Self { place, bit, name })
+        let of = |(index, field): (usize, &Field)| {
+            field.names().enumerate().map(move |(bit, name)| Self { place: index, bit, name })
         };
         R::FIELDS.iter().enumerate().flat_map(of)
     }
@@ -95,9 +95,9 @@ impl FieldName {
     /// a list takes precedence.
     pub fn of_columns<R: Record>(columns: &'static [&'static [&'static str]]) -> impl Iterator<Item = Self> {
         columns.iter().flat_map(|names| {
-            let place = names.first().and_then(|first| field::place(R::FIELDS, first));
-            let named = place.into_iter().flat_map(|place| names.iter().map(move |name| (place, name)));
-            named.enumerate().map(|(bit, (place, &name))| Self { place, bit, name })
+            let position = names.first().and_then(|first| field::place(R::FIELDS, first));
+            let named = position.into_iter().flat_map(|index| names.iter().map(move |name| (index, name)));
+            named.enumerate().map(|(bit, (index, &name))| Self { place: index, bit, name })
         })
     }
 }
@@ -196,21 +196,21 @@ impl<R: Record> Given<R> {
     /// but another name of it `below` must agree; if the first name counts, it does wherever it is given.
     pub fn over(&self, below: &Self, first_counts: bool) -> Result<Self, InvalidField> {
         let mut both = *self;
-        for (place, field) in R::FIELDS.iter().enumerate() {
-            let (own, other) = (self.names[place], below.names[place]);
+        for (index, field) in R::FIELDS.iter().enumerate() {
+            let (own, other) = (self.names[index], below.names[index]);
             let is_ahead = own.trailing_zeros() > other.trailing_zeros();
             if own == 0 || first_counts && is_ahead {
-                both.values[place] = below.values[place];
-                both.unknown = both.unknown & !(1 << place) | below.unknown & (1 << place);
-            } else if !first_counts && other & !own != 0 && self.values[place] != below.values[place] {
+                both.values[index] = below.values[index];
+                both.unknown = both.unknown & !(1 << index) | below.unknown & (1 << index);
+            } else if !first_counts && other & !own != 0 && self.values[index] != below.values[index] {
                 let [one, two] = [(own, self), (other & !own, below)].map(|(names, given)| {
                     let bit = names.trailing_zeros() as usize;
-                    (bit, field.names().nth(bit).unwrap_or_default(), field.shown(given.values[place]))
+                    (bit, field.names().nth(bit).unwrap_or_default(), field.shown(given.values[index]))
                 });
                 let [first, then] = if one.0 < two.0 { [one, two] } else { [two, one] };
                 return Err(InvalidField::new(then.1, then.2, format!("{} as in {}", first.2, first.1)));
             }
-            both.names[place] |= other;
+            both.names[index] |= other;
         }
         let (own, other) = (&mut both.beside, &below.beside);
         own.arch = own.arch.or(other.arch);
@@ -256,14 +256,14 @@ impl<R: Record> Given<R> {
     }
 
     /// The first of the names under which a field is given.
-    fn first_name(&self, place: usize) -> Option<&'static str> {
-        R::FIELDS.get(place)?.names().nth(self.names[place].trailing_zeros() as usize)
+    fn first_name(&self, index: usize) -> Option<&'static str> {
+        R::FIELDS.get(index)?.names().nth(self.names[index].trailing_zeros() as usize)
     }
 
     /// The value of a field, by any of its names.
     pub fn get(&self, name: &str) -> Option<i64> {
-        let place = field::place(R::FIELDS, name)?;
-        (self.names[place] != 0).then_some(self.values[place])
+        let index = field::place(R::FIELDS, name)?;
+        (self.names[index] != 0).then_some(self.values[index])
     }
 
     /// The value of a field as one of its type.
@@ -273,13 +273,13 @@ impl<R: Record> Given<R> {
 
     /// The value of a field whose first name in the cells is this one.
     pub(crate) fn get_as(&self, name: &str) -> Option<i64> {
-        let place = field::place(R::FIELDS, name)?;
-        (self.first_name(place) == Some(name)).then_some(self.values[place])
+        let index = field::place(R::FIELDS, name)?;
+        (self.first_name(index) == Some(name)).then_some(self.values[index])
     }
 
     /// Whether a field's word is none of its vocabulary.
     pub fn is_unknown(&self, name: &str) -> bool {
-        field::place(R::FIELDS, name).is_some_and(|place| self.unknown & (1 << place) != 0)
+        field::place(R::FIELDS, name).is_some_and(|index| self.unknown & (1 << index) != 0)
     }
 
     /// The architecture.
@@ -341,7 +341,7 @@ impl<R: Record> Given<R> {
 
 /// What a field may hold, of whatever value.
 pub fn expected<R: Record>(name: &str) -> &'static str {
-    match field::place(R::FIELDS, name).map(|place| R::FIELDS[place].kind) {
+    match field::place(R::FIELDS, name).map(|index| R::FIELDS[index].kind) {
         Some(Kind::Flag) => "0, 1, true or false",
         Some(Kind::Word(_)) => "a word",
         _ => "a whole number",

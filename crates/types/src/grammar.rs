@@ -59,15 +59,15 @@ impl Part {
         field: &'static str,
         form: PartForm,
     ) -> Self {
-        let place = places(fields, &[field])[0];
-        let Field { kind, least, mut most, range, .. } = fields[place];
+        let index = places(fields, &[field])[0];
+        let Field { kind, least, mut most, range, .. } = fields[index];
         match kind {
             Kind::Flag => most = 1,
             Kind::Word(vocabulary) => most = vocabulary.words.len() as i64 - 1,
             _ if range[1] < most => most = range[1],
             _ => {}
         }
-        Self { tag, what: None, place, form, kind, least, most }
+        Self { tag, what: None, place: index, form, kind, least, most }
     }
 
     /// The part under a name for messages.
@@ -293,7 +293,7 @@ impl<'s, 'a> NameReader<'s, 'a> {
 
     /// Takes a part's fields as stated.
     pub(crate) fn state(&mut self, part: &Part) {
-        (part.place..part.place + part.count()).for_each(|place| self.stated |= 1 << place);
+        (part.place..part.place + part.count()).for_each(|bit| self.stated |= 1 << bit);
     }
 
     /// Whether the name states a part.

@@ -47,11 +47,11 @@ impl Default for Hardware {
 /// The name of each field, or its first alias.
 const fn names<const N: usize>(is_alias: bool) -> [&'static str; N] {
     let mut names = [""; N];
-    let mut place = 0;
-    while place < N {
-        let field = &Hardware::FIELDS[place];
-        names[place] = if is_alias { field.aliases[0] } else { field.name };
-        place += 1;
+    let mut index = 0;
+    while index < N {
+        let field = &Hardware::FIELDS[index];
+        names[index] = if is_alias { field.aliases[0] } else { field.name };
+        index += 1;
     }
     names
 }
@@ -157,9 +157,9 @@ impl Hardware {
             return Err(InvalidField::new(name, value, format!("at least {least}")));
         }
         let unknown = || InvalidField::new("hardware", name, format!("one of {}", Self::NAMES.join(", ")));
-        let place = Self::place(name).ok_or_else(unknown)?;
+        let index = Self::place(name).ok_or_else(unknown)?;
         let mut values = field::values(self);
-        values[place] = value;
+        values[index] = value;
         *self = Self::read(&values, self);
         Ok(())
     }

@@ -211,8 +211,8 @@ impl<'a> Scan<'a> {
         numbers: &mut [i64],
     ) -> Result<(), NameError> {
         let (whole, count) = (self.token(), numbers.len());
-        for (place, number) in numbers.iter_mut().enumerate() {
-            if place > 0 && !self.eat("x") {
+        for (axis, number) in numbers.iter_mut().enumerate() {
+            if axis > 0 && !self.eat("x") {
                 let expected = format!("{count} numbers joined by 'x'");
                 return Err(self.fail(format!("found '{whole}' for {what}, expected {expected}")));
             }
@@ -232,8 +232,8 @@ impl<'a> Scan<'a> {
     /// Takes three vector widths, joined by `_`, that a `_` or the end follows.
     pub(crate) fn widths(&mut self, least: i64) -> Result<[i64; 3], NameError> {
         let mut widths = [0; 3];
-        for (place, width) in widths.iter_mut().enumerate() {
-            if place > 0 {
+        for (index, width) in widths.iter_mut().enumerate() {
+            if index > 0 {
                 self.separator("three vector widths")?;
             }
             *width = self.number("vector width", least, MAX_KERNEL_EXTENT.into())?;

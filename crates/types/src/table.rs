@@ -110,8 +110,8 @@ impl<'a> Table<'a> {
     fn find_from(&self, mut at: usize, ends: Ends, name: &str) -> Result<&Column<'a>, usize> {
         loop {
             let spot = self.spots[at];
-            let Some(place) = spot.place.checked_sub(1) else { return Err(at) };
-            let column = &self.columns[place as usize];
+            let Some(slot) = spot.place.checked_sub(1) else { return Err(at) };
+            let column = &self.columns[slot as usize];
             if spot.ends == ends && (name.len() <= Ends::ALL || column.name == name) {
                 return Ok(column);
             }

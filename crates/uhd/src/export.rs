@@ -28,17 +28,17 @@ fn expressed(tree: &Trained, number: usize, parts: usize) -> Result<Tree, Invali
     for (at, inner) in tree.nodes().enumerate() {
         let is_infinite =
             matches!(inner.split, Question::Numeric { threshold, .. } if threshold.get().is_infinite());
-        let place = format_args!("tree {number}, split {at}");
-        require(!is_infinite, place, "an infinite threshold", "a finite one")?;
+        let split = format_args!("tree {number}, split {at}");
+        require(!is_infinite, split, "an infinite threshold", "a finite one")?;
         starts.push(end);
         end += steps(tree, &inner, end, [0; 2]).len() as u32;
     }
-    let place = |child: Child| match child.target() {
+    let child_of = |child: Child| match child.target() {
         Target::Node(node) => starts[node],
         Target::Leaf(leaf) => end + leaf as u32,
     };
     let steps = tree.nodes().zip(&starts).flat_map(|(inner, &start)| {
-        let children = [place(inner.left), place(inner.right)];
+        let children = [child_of(inner.left), child_of(inner.right)];
         steps(tree, &inner, start, children)
     });
     let mut nodes: Tree = steps.map(Node::Split).collect();

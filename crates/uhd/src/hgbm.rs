@@ -90,11 +90,11 @@ impl Hgbm {
         let trees: Result<Vec<Tree>, InvalidField> = read(root.trees(), "tree");
         let (trees, mut values) = (trees?, HashSet::new());
         for group in root.groups() {
-            let (place, value) = (format!("group {}", values.len()), group.value());
+            let (group_path, value) = (format!("group {}", values.len()), group.value());
             // Both zeros are one value.
             let is_new = value.is_finite() && values.insert((value + 0.0).to_bits());
-            require(is_new, &place, value, "a finite value that no other group has")?;
-            read(group.trees(), &format!("{place}: tree"))?;
+            require(is_new, &group_path, value, "a finite value that no other group has")?;
+            read(group.trees(), &format!("{group_path}: tree"))?;
         }
         let groups = values.len();
         let is_grouped_by = groups == 0 || (0..features).contains(&by);
@@ -164,45 +164,45 @@ fn read_tree(
     table: &flat::Tree<'_>,
     num_features: i32,
     left: &mut usize,
-    place: &str,
+    path: &str,
 ) -> Result<Tree, InvalidField> {
     let (lefts, rights, features) = (table.lefts(), table.rights(), table.features());
     let (thresholds, leaves) = (table.thresholds(), table.leaves());
     let (default_left, lte) = (table.default_left(), table.lte());
     let count = lefts.len();
     let expected = "one at least, and no more than fit into the file";
-    require((1..=*left).contains(&count), place, format_args!("{count} nodes"), expected)?;
+    require((1..=*left).contains(&count), path, format_args!("{count} nodes"), expected)?;
     *left -= count;
     let is_whole = [rights.len(), features.len(), thresholds.len()] == [count; 3]
         && [0, count].contains(&lte.len())
         && default_left.len() <= count;
     let expected = format_args!("{count} nodes in each");
-    require(is_whole, place, "lists of different lengths", expected)?;
+    require(is_whole, path, "lists of different lengths", expected)?;
     let node = |at: usize| {
-        let place = format_args!("{place}, node {at}");
+        let path = format_args!("{path}, node {at}");
         let children = [lefts.get(at), rights.get(at)];
         if children[0] == -1 {
             let leaf = if at < leaves.len() { leaves.get(at) } else { f64::NAN };
             let found = format_args!("the leaf value {leaf}");
-            require(leaf.is_finite(), place, found, "a finite number")?;
+            require(leaf.is_finite(), path, found, "a finite number")?;
             return Ok(Node::Leaf(leaf));
         }
         let is_inside = children.iter().all(|&child| (0..count as i64).contains(&child.into()));
         let found = format_args!("the children {children:?}");
-        require(is_inside, place, found, format_args!("-1, or nodes below {count}"))?;
+        require(is_inside, path, found, format_args!("-1, or nodes below {count}"))?;
         let (feature, threshold) = (features.get(at), thresholds.get(at));
         let is_feature = (0..num_features).contains(&feature);
         let found = format_args!("feature {feature}");
-        require(is_feature, place, found, format_args!("one below {num_features}"))?;
+        require(is_feature, path, found, format_args!("one below {num_features}"))?;
         let found = format_args!("the threshold {threshold}");
-        require(threshold.is_finite(), place, found, "a finite number")?;
+        require(threshold.is_finite(), path, found, "a finite number")?;
         let less = at < lte.len() && !lte.get(at);
         let default_left = at < default_left.len() && default_left.get(at);
         let children = children.map(|child| child as u32);
         Ok(Node::Split(Split { feature: feature as u32, threshold, less, default_left, children }))
     };
     let nodes = (0..count).map(node).collect::<Result<Vec<_>, _>>()?;
-    require(!has_cycle(&nodes), place, "a cycle", "nodes that are not their own descendants")?;
+    require(!has_cycle(&nodes), path, "a cycle", "nodes that are not their own descendants")?;
     Ok(nodes)
 }
 

@@ -43,16 +43,16 @@ impl Hgbm {
 fn write(text: &mut String, tree: &[Node], number: usize) -> Result<(), InvalidField> {
     let (mut splits, mut leaves, mut seen) = (Vec::new(), Vec::new(), vec![false; tree.len()]);
     let mut number_of = |node: u32, splits: &mut Vec<(usize, Split)>| {
-        let place = format_args!("tree {number}, node {node}");
+        let position = format_args!("tree {number}, node {node}");
         match tree[node as usize] {
             Node::Leaf(value) => {
-                require(value.abs() <= MAX_VALUE, place, value, "a leaf of 1e290 at most")?;
+                require(value.abs() <= MAX_VALUE, position, value, "a leaf of 1e290 at most")?;
                 leaves.push(format!("{value:e}"));
                 Ok(-(leaves.len() as i64))
             }
             Node::Split(split) => {
                 let is_new = !std::mem::replace(&mut seen[node as usize], true);
-                require(is_new, place, "several parents", "one, or a set of categories")?;
+                require(is_new, position, "several parents", "one, or a set of categories")?;
                 splits.push((node as usize, split));
                 Ok(splits.len() as i64 - 1)
             }

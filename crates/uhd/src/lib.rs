@@ -28,16 +28,20 @@ use std::fmt::Display;
 use ck_select_types::problem::InvalidField;
 
 /// What a place holds, and what it should hold.
-fn refused<T>(place: impl Display, found: impl Display, expected: impl Display) -> Result<T, InvalidField> {
-    Err(InvalidField::new(place.to_string(), found, expected.to_string()))
+fn refused<T>(
+    position: impl Display,
+    found: impl Display,
+    expected: impl Display,
+) -> Result<T, InvalidField> {
+    Err(InvalidField::new(position.to_string(), found, expected.to_string()))
 }
 
 /// Refuses what a place holds unless a condition holds.
 fn require(
     holds: bool,
-    place: impl Display,
+    position: impl Display,
     found: impl Display,
     expected: impl Display,
 ) -> Result<(), InvalidField> {
-    if holds { Ok(()) } else { refused(place, found, expected) }
+    if holds { Ok(()) } else { refused(position, found, expected) }
 }

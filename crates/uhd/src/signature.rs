@@ -65,42 +65,42 @@ pub(crate) fn check(signature: &[Value]) -> Result<(), InvalidField> {
     require(is_size, "features_signature", signature.len(), "1 to 16384 entries")?;
     let mut left = MOST;
     for (number, entry) in signature.iter().enumerate() {
-        let place = format!("features_signature[{number}]");
+        let path = format!("features_signature[{number}]");
         let is_feature = entry.is_object() || entry.as_str().is_some_and(|name| name.starts_with('$'));
-        require(is_feature, &place, entry, "a name that begins with $, or an operator")?;
-        check_expression(entry, &place, MAX_DEPTH, &mut left)?;
+        require(is_feature, &path, entry, "a name that begins with $, or an operator")?;
+        check_expression(entry, &path, MAX_DEPTH, &mut left)?;
     }
     Ok(())
 }
 
-fn check_expression(value: &Value, place: &str, levels: usize, left: &mut usize) -> Result<(), InvalidField> {
-    require(levels > 0 && *left > 0, place, "more", "64 levels and 65536 parts at most")?;
+fn check_expression(value: &Value, path: &str, levels: usize, left: &mut usize) -> Result<(), InvalidField> {
+    require(levels > 0 && *left > 0, path, "more", "64 levels and 65536 parts at most")?;
     *left -= 1;
     let parts = match value {
         Value::String(text) => {
-            return require(text != "$" && text.len() <= MOST, place, "a string", "a name after $");
+            return require(text != "$" && text.len() <= MOST, path, "a string", "a name after $");
         }
         Value::Number(number) => {
             let is_literal = number.as_f64().is_some_and(|number| number.abs() < MAX_LITERAL);
-            return require(is_literal, place, number, "a number below 1e15");
+            return require(is_literal, path, number, "a number below 1e15");
         }
         Value::Array(values) => values,
         Value::Object(object) => {
             let (Some((name, arguments)), 1) = (object.iter().next(), object.len()) else {
-                return refused(place, format_args!("{} keys", object.len()), "one operator");
+                return refused(path, format_args!("{} keys", object.len()), "one operator");
             };
             let is_name = |names: &str| names.split(' ').any(|known| known == name);
             let Some((_, least, most)) = OPERATORS.iter().find(|(names, ..)| is_name(names)) else {
                 let known = OPERATORS.map(|(names, ..)| names).join(" ");
-                return refused(place, format_args!("'{name}'"), format_args!("an operator: {known}"));
+                return refused(path, format_args!("'{name}'"), format_args!("an operator: {known}"));
             };
             let arguments = arguments.as_array().map_or(std::slice::from_ref(arguments), Vec::as_slice);
             let found = format_args!("{} arguments of '{name}'", arguments.len());
             let is_count = (least..=most).contains(&&arguments.len());
-            require(is_count, place, found, format_args!("{least} to {most}"))?;
+            require(is_count, path, found, format_args!("{least} to {most}"))?;
             arguments
         }
         _ => return Ok(()),
     };
-    parts.iter().try_for_each(|value| check_expression(value, place, levels - 1, left))
+    parts.iter().try_for_each(|value| check_expression(value, path, levels - 1, left))
 }

@@ -28,13 +28,13 @@ pub unsafe extern "C" fn ck_conv_kernel_desc_read_name(
         // NUL-terminated.
         let mut told = unsafe { read_struct(desc.cast_const()) }?;
         // SAFETY: the same address, which the caller lets be written to.
-        let place = unsafe { out_struct(desc) }?;
+        let out = unsafe { out_struct(desc) }?;
         // SAFETY: the caller gives NULL or a NUL-terminated text.
         let name = unsafe { read_text(name, "name") }?;
         let name = ConvName::parse(name).map_err(Failure::of(CkStatus::InvalidKernel))?;
         write_over(&mut told, &name);
         // SAFETY: `out_struct` found the struct's size, and nobody else uses it during the call.
-        unsafe { place.write(told) };
+        unsafe { out.write(told) };
         Ok(())
     })
 }

@@ -109,12 +109,12 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         let _ = write!(text, ": {}", words::sureness(&sure, learned));
     }
     let estimator = estimate.kernels.estimator();
-    for (place, one) in (1..).zip(ranking.iter().take(EXPLAINED)) {
+    for (rank, one) in (1..).zip(ranking.iter().take(EXPLAINED)) {
         let entry = call.state.entry(KernelIndex::new(one.index));
         let name = call.problem.named(entry.map_or("", Entry::name), one.split_k);
         let is_supported = entry.is_some_and(|entry| call.supports(entry, one.split_k));
         let note = if is_supported { "" } else { ", unsupported" };
-        let _ = write!(text, "\n  {place:>4}. {name} {:.3} us{note}:", one.score);
+        let _ = write!(text, "\n  {rank:>4}. {name} {:.3} us{note}:", one.score);
         let load = estimator.load(&call.problem.with_split(one.split_k));
         let shape = estimate.kernels.shape(one.index);
         let terms = shape.map(|shape| estimator.terms(&load, shape));

@@ -86,7 +86,7 @@ pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r
 fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<Selection<'r>> {
     let mut ranked = rank(call, FIRST, scratch).ok()?;
     let mut unsupported = 0;
-    while let Some((choice, entry, place)) = ranked.next_fitting(call).ok()? {
+    while let Some((choice, entry, listed)) = ranked.next_fitting(call).ok()? {
         if !call.supports(entry, choice.split_k) {
             unsupported += 1;
             continue;
@@ -94,12 +94,12 @@ fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<
         let Ranked { model, ranker, ranking } = &ranked;
         let arch_unknown = model.is_of_one_arch() && call.problem.arch().or(call.arch()).is_none();
         return Some(Selection {
-            score: Some(place.score),
+            score: Some(listed.score),
             sure: ranking.sure(),
             rank: unsupported,
             unsupported,
             outside: ranking.outside(),
-            unmeasured: !ranker.unmeasured(place.index).is_empty(),
+            unmeasured: !ranker.unmeasured(listed.index).is_empty(),
             arch_unknown,
             universal: model.is_universal(),
             model: Some(model.name),
@@ -180,7 +180,7 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
         model.kernel(ranked.index).and_then(|index| call.state.entry(index))
     };
     let left = ranking.places().iter().filter_map(|ranked| Some((entry(ranked)?, ranked)));
-    for (place, (entry, ranked)) in (1..).zip(left) {
+    for (rank, (entry, ranked)) in (1..).zip(left) {
         let note = if !call.is_eligible(entry) {
             ", computes something else"
         } else if call.supports(entry, ranked.split_k) {
@@ -189,7 +189,7 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
             ", unsupported"
         };
         let name = call.problem.named(entry.name(), ranked.split_k);
-        let _ = write!(text, "\n  {place:>4}. {name} score {}{note}", ranked.score);
+        let _ = write!(text, "\n  {rank:>4}. {name} score {}{note}", ranked.score);
         let expected = outlook.map(|outlook| outlook.summary(ranked.score)).unwrap_or_default();
         if !expected.is_empty() {
             let _ = write!(text, ": {expected}");

@@ -78,15 +78,15 @@ fn prove(directory: &Path) -> usize {
 }
 
 fn probe(directory: &Path) -> Vec<usize> {
-    let place = std::env::temp_dir().join(format!("ck_select_headers_{}", std::process::id()));
-    std::fs::create_dir_all(&place).unwrap();
-    let (source, program) = (place.join("probe.c"), place.join("probe"));
+    let folder = std::env::temp_dir().join(format!("ck_select_headers_{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (source, program) = (folder.join("probe.c"), folder.join("probe"));
     std::fs::write(&source, PROBE).unwrap();
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let mut compile = Command::new(compiler);
     compile.arg("-w").arg("-I").arg(directory).arg(&source).arg("-o").arg(&program);
     assert!(compile.status().unwrap().success(), "{}", directory.display());
     let output = Command::new(&program).output().unwrap();
-    std::fs::remove_dir_all(&place).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
     String::from_utf8(output.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect()
 }

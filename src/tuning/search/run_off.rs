@@ -39,9 +39,9 @@ pub(super) fn hold(
                     return Ok(());
                 }
                 Err(trouble) => {
-                    let place = finalists.remove(at).place;
+                    let entry = finalists.remove(at).place;
                     let (verdict, ended) = verdict_of(timer, trouble, &[]);
-                    report.entries[place].verdict = verdict;
+                    report.entries[entry].verdict = verdict;
                     if ended.is_err() {
                         report.winner = lowest(report, |_| true);
                         return ended;
@@ -53,7 +53,7 @@ pub(super) fn hold(
     for Finalist { place, times } in &finalists {
         report.entries[*place].verdict = timer.measured(times);
     }
-    let among_finalists = lowest(report, |place| finalists.iter().any(|finalist| finalist.place == place));
+    let among_finalists = lowest(report, |entry| finalists.iter().any(|finalist| finalist.place == entry));
     // All of them may have failed.
     report.winner = among_finalists.or_else(|| lowest(report, |_| true));
     Ok(())
@@ -94,7 +94,7 @@ fn finalists(report: &SearchReport) -> Vec<Finalist> {
 
 /// The lowest median among some entries; of equal ones the first.
 fn lowest(report: &SearchReport, among: impl Fn(usize) -> bool) -> Option<Winner> {
-    let medians = report.entries.iter().enumerate().filter(|(place, _)| among(*place));
+    let medians = report.entries.iter().enumerate().filter(|(entry, _)| among(*entry));
     let medians = medians.filter_map(|(_, entry)| match entry.verdict {
         Verdict::Measured { median_ms, .. } => Some(Winner { index: entry.index, median_ms }),
         _ => None,

@@ -76,8 +76,7 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
 fn refuse_repeats(named: &[PathArgument<'_>]) -> Result<(), CliError> {
     let mut seen = HashSet::new();
     let mut of_rows = named.iter().filter(|one| one.option != "--pool");
-    let repeated =
-        of_rows.find(|one| place(one.path).is_some_and(|place| !seen.insert((&one.option, place))));
+    let repeated = of_rows.find(|one| place(one.path).is_some_and(|file| !seen.insert((&one.option, file))));
     if let Some(PathArgument { option, path, .. }) = repeated {
         refuse!("{option} {}: this file is given twice", path.display());
     }
@@ -88,12 +87,12 @@ fn refuse_repeats(named: &[PathArgument<'_>]) -> Result<(), CliError> {
 pub(crate) fn refuse(named: &[PathArgument<'_>]) -> Result<(), CliError> {
     let places: Vec<Option<PathBuf>> = named.iter().map(|one| place(one.path)).collect();
     for (index, output) in named.iter().enumerate().filter(|(_, one)| one.is_written) {
-        for (other, place) in named.iter().zip(&places) {
-            let (Some(own), Some(place)) = (&places[index], place) else { continue };
+        for (other, file) in named.iter().zip(&places) {
+            let (Some(own), Some(other_file)) = (&places[index], file) else { continue };
             if std::ptr::eq(output, other) {
                 continue;
             }
-            let Some(lost) = lost(own, place, other.is_written) else { continue };
+            let Some(lost) = lost(own, other_file, other.is_written) else { continue };
             refuse!(
                 "{} {}: {lost} {} {}; it would be lost",
                 output.option,

@@ -236,8 +236,8 @@ fn rival(ranking: &[Ranked], first: &Ranked) -> Option<Ranked> {
 
 /// The best place of a kernel; what is not ranked has no score.
 fn place_of(ranking: &[Ranked], problem: &Problem, index: usize) -> Ranked {
-    let place = ranking.iter().find(|ranked| ranked.index == index).copied();
-    place.unwrap_or_else(|| Ranked { index, split_k: problem.split_k().max(1), score: f64::NAN })
+    let ranked_kernel = ranking.iter().find(|ranked| ranked.index == index).copied();
+    ranked_kernel.unwrap_or_else(|| Ranked { index, split_k: problem.split_k().max(1), score: f64::NAN })
 }
 
 fn find(ranker: &Ranker, flag: &str, name: Option<&str>) -> Result<Option<usize>, CliError> {

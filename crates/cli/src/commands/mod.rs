@@ -335,11 +335,11 @@ fn provenance(
 ) -> Result<ck_select_evaluate::page::Provenance, CliError> {
     use ck_select_evaluate::page::{ModelPlace, Provenance};
 
-    let place = model.map(|path| match embedded::named(path) {
+    let digest = model.map(|path| match embedded::named(path) {
         Some(model) => model.map(ModelPlace::Embedded),
         None => Ok(ModelPlace::Directory(path)),
     });
-    Ok(Provenance::new(crate::timestamp::timestamp(), place.transpose()?, measurements)?)
+    Ok(Provenance::new(crate::timestamp::timestamp(), digest.transpose()?, measurements)?)
 }
 
 /// Prints which columns of a file are not known.
@@ -358,18 +358,18 @@ pub(crate) fn model_directory(text: &str) -> Result<PathBuf, String> {
 
 /// A model that a training continues.
 #[cfg(feature = "train")]
-pub(crate) fn warm_start_of(place: &Path) -> Result<ck_select_train::WarmStart, CliError> {
+pub(crate) fn warm_start_of(path: &Path) -> Result<ck_select_train::WarmStart, CliError> {
     use ck_select_train::WarmStart;
-    match embedded::named(place) {
-        None => Ok(WarmStart::load(place)?),
+    match embedded::named(path) {
+        None => Ok(WarmStart::load(path)?),
         Some(model) => Ok(WarmStart::embedded(model?)?),
     }
 }
 
 /// The universal model that `tune` continues, for its own operation or one that it serves, too.
 #[cfg(feature = "train")]
-pub(crate) fn start_of(place: &Path, op: Op) -> Result<ck_select_train::WarmStart, CliError> {
-    Ok(warm_start_of(place)?.for_op(op)?.to_adapt()?)
+pub(crate) fn start_of(path: &Path, op: Op) -> Result<ck_select_train::WarmStart, CliError> {
+    Ok(warm_start_of(path)?.for_op(op)?.to_adapt()?)
 }
 
 /// Whether a path names a model that is built into the library.

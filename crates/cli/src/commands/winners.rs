@@ -94,12 +94,12 @@ pub(super) fn table(all: &[GpuFigures]) -> ResultTable {
     let mut table =
         ResultTable::new(std::iter::once("figure").chain(all.iter().map(|one| one.name.as_str())));
     let Some(first) = all.first() else { return table };
-    for (place, (name, _)) in first.counts.iter().enumerate() {
-        let counts = all.iter().map(|one| one.counts[place].1.into());
+    for (index, (name, _)) in first.counts.iter().enumerate() {
+        let counts = all.iter().map(|one| one.counts[index].1.into());
         table.push(std::iter::once((*name).into()).chain(counts).collect());
     }
-    for (place, (name, _)) in first.figures.iter().enumerate() {
-        let values = all.iter().map(|one| one.figures[place].1.into());
+    for (index, (name, _)) in first.figures.iter().enumerate() {
+        let values = all.iter().map(|one| one.figures[index].1.into());
         table.push(std::iter::once((*name).into()).chain(values).collect());
     }
     table

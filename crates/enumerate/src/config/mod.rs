@@ -73,7 +73,7 @@ fn op_of(root: &Value) -> Result<Op, Fault> {
     let claims = Op::ALL.iter().map(|&op| (each_operation!(op, Own => Own::claim(root)), op));
     let surest = claims.clone().map(|(claim, _)| claim).max().unwrap_or(Claim::No);
     let mut claimants = claims.filter(|(claim, _)| *claim == surest).map(|(_, op)| op);
-    let (place, reason) = match (surest, claimants.next(), claimants.next()) {
+    let (key, reason) = match (surest, claimants.next(), claimants.next()) {
         (Claim::Perhaps | Claim::Surely, Some(op), None) => return Ok(op),
         (Claim::Perhaps | Claim::Surely, ..) => (
             "variant",
@@ -89,7 +89,7 @@ fn op_of(root: &Value) -> Result<Op, Fault> {
             ("", "neither 'variant' (a grouped convolution) nor 'tile_config' (a GEMM) is there")
         }
     };
-    Err((place.to_owned(), reason.to_owned()))
+    Err((key.to_owned(), reason.to_owned()))
 }
 
 #[cfg(test)]

@@ -114,18 +114,18 @@ fn implicit_gemm(object: &mut Object<'_>, shared: &Shared) -> Result<ConvKernel,
 fn stream_k(object: &mut Object<'_>) -> Result<Option<StreamK>, Fault> {
     let enabled = switch(object, "streamk_enabled")?;
     let persistent = switch(object, "streamk_persistent")?;
-    let place = object.place_of("streamk_reduction_strategy");
+    let key = object.place_of("streamk_reduction_strategy");
     let reduction = match object.get("streamk_reduction_strategy") {
         None => Some(StreamKReduction::Tree),
         Some(Value::Null) => None,
         Some(Value::String(word)) if word == "TREE" => Some(StreamKReduction::Tree),
         Some(Value::String(word)) if word == "LINEAR" => Some(StreamKReduction::Linear),
-        Some(other) => return Err((place, format!("found {}, expected TREE, LINEAR or null", kind(other)))),
+        Some(other) => return Err((key, format!("found {}, expected TREE, LINEAR or null", kind(other)))),
     };
     match (enabled, reduction) {
         (false, _) => Ok(None),
         (true, Some(reduction)) => Ok(Some(StreamK { reduction, persistent })),
-        (true, None) => Err((place, "found null, expected TREE or LINEAR for stream-K".to_owned())),
+        (true, None) => Err((key, "found null, expected TREE or LINEAR for stream-K".to_owned())),
     }
 }
 
@@ -135,10 +135,10 @@ fn direct(object: &mut Object<'_>, shared: &Shared) -> Result<String, Fault> {
     let Shared { direction, ndim, layout, dtype } = shared;
     let family = object.needed("channel_family", "4, 8, 16 or 32", count(1, MAX_EXTENT))?;
     let implementations = [("tile_grouped", "tile-grouped"), ("tile_dense", "tile-dense")];
-    let place = object.place_of("impl");
+    let key = object.place_of("impl");
     let implementation = object
         .choice("impl", &implementations)?
-        .ok_or_else(|| (place, "found nothing, expected one of: tile_grouped, tile_dense".to_owned()))?;
+        .ok_or_else(|| (key, "found nothing, expected one of: tile_grouped, tile_dense".to_owned()))?;
     let text = |value: &Value| {
         let word = value.as_str().filter(|word| word.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         word.map(str::to_owned).ok_or_else(|| format!("found {}, expected a word", kind(value)))

@@ -61,8 +61,8 @@ pub fn fields(op: Op) -> Vec<FilterField> {
             (name, doc, ValueSource::Triple(field::place(table, first).unwrap_or_default()))
         }
     });
-    let named = table.iter().enumerate().flat_map(|(place, field)| {
-        field.names().map(move |name| (name, field.doc, ValueSource::Field(field, place)))
+    let named = table.iter().enumerate().flat_map(|(index, field)| {
+        field.names().map(move |name| (name, field.doc, ValueSource::Field(field, index)))
     });
     let all = beside.into_iter().chain(named).chain(more);
     all.map(|(name, doc, source)| FilterField { name, doc, source }).collect()
@@ -78,7 +78,7 @@ impl FilterField {
             ValueSource::Triple(first) => Value::text(
                 &values[first..first + 3].iter().map(i64::to_string).collect::<Vec<_>>().join("x"),
             ),
-            ValueSource::Field(field, place) => match (field.kind, values[place]) {
+            ValueSource::Field(field, index) => match (field.kind, values[index]) {
                 (Kind::Number | Kind::Flag, number) => Value::Number(number as f64),
                 (_, ..0) => Value::None,
                 (_, number) => Value::text(&field.text(number)),

@@ -85,7 +85,7 @@ fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
     }
     // Not part of names; upstream's builder passes it on to the code.
     root.get("k_block_per_cu");
-    let missing = |place: &str| (place.to_owned(), "found nothing, expected an object".to_owned());
+    let missing = |key: &str| (key.to_owned(), "found nothing, expected an object".to_owned());
     let mut tiles = root.object("tile_config")?.ok_or_else(|| missing("tile_config"))?;
     let mut triple = |keys: [&'static str; 3]| -> Result<[Vec<u32>; 3], Fault> {
         let [m, n, k] = keys.map(|key| range(&mut tiles, key));
@@ -123,31 +123,31 @@ fn read(root: &mut Object<'_>, file: &Value) -> Result<GemmConfig, Fault> {
 
 /// `{"min": …, "max": …, "step": …}` with both ends included, or `{"values": […]}`.
 fn range(object: &mut Object<'_>, key: &'static str) -> Result<Vec<u32>, Fault> {
-    let place = object.place_of(key);
+    let range_path = object.place_of(key);
     let Some(mut spec) = object.object(key)? else {
-        return Err((place, "found nothing, expected 'values', or 'min', 'max' and 'step'".to_owned()));
+        return Err((range_path, "found nothing, expected 'values', or 'min', 'max' and 'step'".to_owned()));
     };
     let number = count(1, MAX_VALUE);
     let values = if spec.get("values").is_some() {
         spec.list(&number)?
     } else {
         let mut bound = |key: &'static str| {
-            let place = spec.place_of(key);
+            let path = spec.place_of(key);
             match spec.get(key) {
-                Some(value) => number(value).map_err(|reason| (place, reason)),
-                None => Err((place, "found nothing, expected a whole number".to_owned())),
+                Some(value) => number(value).map_err(|reason| (path, reason)),
+                None => Err((path, "found nothing, expected a whole number".to_owned())),
             }
         };
         let (min, max, step) = (bound("min")?, bound("max")?, bound("step")?);
         if min > max {
-            return Err((place, format!("found min {min} above max {max}, expected at most {max}")));
+            return Err((range_path, format!("found min {min} above max {max}, expected at most {max}")));
         }
         (min..=max).step_by(step as usize).collect()
     };
     spec.finish()?;
     if values.len() > MAX_VALUES {
         let found = kind(&serde_json::Value::from(values.len()));
-        return Err((place, format!("found {found} values, expected at most {MAX_VALUES}")));
+        return Err((range_path, format!("found {found} values, expected at most {MAX_VALUES}")));
     }
     Ok(values)
 }

@@ -86,7 +86,7 @@ pub(super) fn expand<'a>(
         None => names,
     };
     let (known, places) = (values.named.len(), values.places);
-    for (place, tuple) in (0..).zip(entries(list, batches, values)?) {
+    for (index, tuple) in (0..).zip(entries(list, batches, values)?) {
         match tuple {
             Entry::Number(number) => values.named.push((names, Cell::Whole(number))),
             Entry::Texts(texts) => {
@@ -100,7 +100,7 @@ pub(super) fn expand<'a>(
                 }
             }
         }
-        values.places = places + place;
+        values.places = places + index;
         expand(rest, batches, values, take)?;
         values.named.truncate(known);
     }
@@ -135,13 +135,13 @@ fn entries<'a>(list: &'a str, batches: &[i64], values: &Values<'_>) -> Result<Ve
 #[allow(clippy::type_complexity)]
 fn alternatives<'w, 'a>(words: &'w [&'a str]) -> Result<(Vec<&'w [&'a str]>, &'w [&'a str]), String> {
     let (mut depth, mut begin, mut alternatives) = (0, 0, Vec::new());
-    for (place, &word) in words.iter().enumerate() {
+    for (index, &word) in words.iter().enumerate() {
         match word {
             "{" => depth += 1,
             "}" if depth > 0 => depth -= 1,
             "|" | "}" if depth == 0 => {
-                alternatives.push(&words[begin..place]);
-                begin = place + 1;
+                alternatives.push(&words[begin..index]);
+                begin = index + 1;
                 if word == "}" {
                     return Ok((alternatives, &words[begin..]));
                 }

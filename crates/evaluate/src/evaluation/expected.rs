@@ -83,15 +83,15 @@ impl Expected {
     /// Of judged choices: `top_k` are the mean efficiencies of the best of the first kernels, `loss` is what those of one
     /// choice lose. `None` if none of them had an expectation.
     pub(super) fn new(orders: &[Order], top_k: &[f64], loss: impl Fn(usize, usize) -> f64) -> Option<Self> {
-        let judged = |(place, order): (usize, &Order)| {
+        let judged = |(index, order): (usize, &Order)| {
             let sure = order.sure?;
             let [sure_within, _] = sure.sure_within;
             Some(Judged {
                 expected: sure.expected_loss.into(),
-                observed: loss(place, 1),
+                observed: loss(index, 1),
                 chance: sure.chance.into(),
                 sure_within,
-                loss_after: loss(place, sure_within as usize),
+                loss_after: loss(index, sure_within as usize),
             })
         };
         let mut all: Vec<Judged> = orders.iter().enumerate().filter_map(judged).collect();

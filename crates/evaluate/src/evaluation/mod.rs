@@ -185,7 +185,7 @@ impl Evaluation {
     pub(crate) fn new(measurements: &Measurements, trials: Vec<Trial>, orders: Vec<Order>) -> Self {
         let outcomes: Vec<Outcome> =
             trials.iter().zip(&orders).map(|(trial, order)| Outcome::new(trial, order)).collect();
-        let loss = |place: usize, first| loss(&trials[place], &orders[place], first);
+        let loss = |problem: usize, first| loss(&trials[problem], &orders[problem], first);
         let top_k = best_of_each_top(&trials, &orders);
         Self {
             expected: Expected::new(&orders, &top_k, loss),
@@ -211,15 +211,15 @@ impl Outcome {
     /// Judges one order.
     pub fn new(trial: &Trial, order: &Order) -> Self {
         let first = order.places.first().filter(|_| order.unmeasured.is_none());
-        let selected = first.map(|&place| trial.candidates[place]);
+        let selected = first.map(|&candidate| trial.candidates[candidate]);
         let before = usize::from(order.unmeasured.is_some());
-        let oracle_rank = order.places.iter().position(|&place| place == trial.oracle);
+        let oracle_rank = order.places.iter().position(|&candidate| candidate == trial.oracle);
         Self {
             problem: trial.problem,
             oracle: trial.candidates[trial.oracle],
             selected,
             efficiency: selected.map_or(0.0, |chosen| chosen.tflops) / trial.oracle_tflops(),
-            oracle_rank: oracle_rank.map(|place| place + before),
+            oracle_rank: oracle_rank.map(|rank| rank + before),
             candidates: trial.candidates.len(),
         }
     }
@@ -234,7 +234,7 @@ impl Outcome {
 fn loss(trial: &Trial, order: &Order, first: usize) -> f64 {
     let measured = first - usize::from(order.unmeasured.is_some());
     let first = order.places.iter().take(measured);
-    1.0 - first.map(|&place| trial.efficiency(place)).fold(0.0, f64::max)
+    1.0 - first.map(|&candidate| trial.efficiency(candidate)).fold(0.0, f64::max)
 }
 
 /// Errors of the predicted speeds, where there are any.
@@ -251,8 +251,8 @@ impl Baselines {
     fn new(trials: &[Trial]) -> Self {
         let mut sums: BTreeMap<(u32, i32), f64> = BTreeMap::new();
         for trial in trials {
-            for (place, candidate) in trial.candidates.iter().enumerate() {
-                *sums.entry((candidate.kernel, candidate.split_k)).or_default() += trial.efficiency(place);
+            for (index, candidate) in trial.candidates.iter().enumerate() {
+                *sums.entry((candidate.kernel, candidate.split_k)).or_default() += trial.efficiency(index);
             }
         }
         let (mut fixed, mut best) = ((0, 1), f64::NEG_INFINITY);
@@ -279,7 +279,7 @@ fn best_of_each_top(trials: &[Trial], orders: &[Order]) -> Vec<f64> {
     let most = both().map(|(trial, order)| trial.candidates.len() + wasted(order)).max().unwrap_or(0);
     let mut sums = vec![0.0; most];
     for (trial, order) in both() {
-        let efficiencies = order.places.iter().map(|&place| trial.efficiency(place));
+        let efficiencies = order.places.iter().map(|&candidate| trial.efficiency(candidate));
         let mut tried = std::iter::repeat_n(0.0, wasted(order)).chain(efficiencies);
         let mut best = 0.0f64;
         for sum in &mut sums {

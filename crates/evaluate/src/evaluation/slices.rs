@@ -96,8 +96,9 @@ fn pipelines(measurements: &Measurements, trials: &[Trial], orders: &[Order]) ->
             let Some((only, places)) = trial.only(|kernel| words[kernel as usize] == Some(pipeline)) else {
                 continue;
             };
-            let chosen = order.places.iter().find_map(|place| places.iter().position(|kept| kept == place));
-            let efficiency = chosen.map_or(0.0, |place| only.efficiency(place));
+            let chosen =
+                order.places.iter().find_map(|candidate| places.iter().position(|kept| kept == candidate));
+            let efficiency = chosen.map_or(0.0, |candidate| only.efficiency(candidate));
             lists.entry(pipeline.to_owned()).or_default().push(efficiency);
         }
     }

@@ -134,7 +134,7 @@ impl Axis {
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let each = names.len().div_ceil((LETTERS / (longest + 2)).max(1)).max(1);
         let ticks = names.iter().enumerate().step_by(each);
-        let ticks = ticks.map(|(place, name)| (place as f64, name.clone())).collect();
+        let ticks = ticks.map(|(tick, name)| (tick as f64, name.clone())).collect();
         let range = [-0.5, names.len() as f64 - 0.5];
         Self { name: name.to_owned(), unit: Unit::Count, spacing: Spacing::Even, range, ticks }
     }
@@ -200,13 +200,13 @@ impl Ticks {
 
     /// The range from the first multiple to the last.
     fn around(&self) -> [f64; 2] {
-        self.places.map(|place| place as f64 * self.step)
+        self.places.map(|step| step as f64 * self.step)
     }
 
     /// The multiples in a range, with as many digits as tell them apart.
     fn within(&self, [low, high]: [f64; 2]) -> Vec<(f64, String)> {
         let edge = self.step * 1e-6;
-        let values = (self.places[0]..=self.places[1]).map(|place| place as f64 * self.step);
+        let values = (self.places[0]..=self.places[1]).map(|step| step as f64 * self.step);
         let values = values.filter(|value| (low - edge..=high + edge).contains(value));
         values.map(|value| (value, self.say(value))).collect()
     }
@@ -258,9 +258,9 @@ impl Series {
         Self { name: name.to_owned(), points, mark, kept: None }
     }
 
-    fn value_at(&self, place: f64) -> Option<f64> {
-        let at = self.points.partition_point(|point| point.0 < place);
-        self.points.get(at).filter(|point| point.0 == place).map(|point| point.1)
+    fn value_at(&self, x: f64) -> Option<f64> {
+        let at = self.points.partition_point(|point| point.0 < x);
+        self.points.get(at).filter(|point| point.0 == x).map(|point| point.1)
     }
 }
 
@@ -280,18 +280,18 @@ pub(super) fn series(label: &str, x: &Axis, y: (&str, Unit), all: &[Series]) -> 
     places.dedup();
     let each = places.len().div_ceil(MAX_LABELLED_PLACES).max(1);
     let shown: Vec<f64> = places.into_iter().step_by(each).collect();
-    for (place, &at) in shown.iter().enumerate() {
+    for (index, &at) in shown.iter().enumerate() {
         let border = |other: Option<&f64>, end| other.map_or(end, |&other| x.between(other, at));
-        let from = border(place.checked_sub(1).and_then(|before| shown.get(before)), 0.0);
-        let to = border(shown.get(place + 1), 1.0);
+        let from = border(index.checked_sub(1).and_then(|before| shown.get(before)), 0.0);
+        let to = border(shown.get(index + 1), 1.0);
         let values = all.iter().filter_map(|one| Some(said(&one.name, &y.say(one.value_at(at)?))));
         let values: Vec<String> = values.collect();
         chart.strip(from, to, &format!("{}\n{}", x.say_place(at), values.join("\n")));
     }
     for (number, one) in all.iter().enumerate() {
-        if let Some(&(place, value)) = one.kept.and_then(|kept| one.points.get(kept)) {
-            let says = format!("{}, {}: {}, which is kept", one.name, x.say_place(place), y.say(value));
-            chart.dot(&format!("kept series{}", number % COLOURS), None, [x.at(place), y.at(value)], &says);
+        if let Some(&(kept_x, value)) = one.kept.and_then(|kept| one.points.get(kept)) {
+            let says = format!("{}, {}: {}, which is kept", one.name, x.say_place(kept_x), y.say(value));
+            chart.dot(&format!("kept series{}", number % COLOURS), None, [x.at(kept_x), y.at(value)], &says);
         }
     }
     chart.finish()
@@ -304,7 +304,7 @@ fn said(name: &str, value: &str) -> String {
 
 /// The fastest kernel of each problem below the device's limits. `shown` are the points, each with its text.
 pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String {
-    let points = || shown.iter().map(|(place, _)| roofline.points[*place]);
+    let points = || shown.iter().map(|(index, _)| roofline.points[*index]);
     let peak = roofline.peak();
     let ridge = peak * 1e3 / roofline.memory_gb_s;
     // Whole powers of ten, and a little of the flat part of the roof.
@@ -329,8 +329,8 @@ pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String
         chart.path("roof", [(x.at(left), y.at(roof.tflops)), (1.0, y.at(roof.tflops))], false);
         chart.note(y.at(roof.tflops), &format!("{} {} TFLOPS", roof.dtype, number(roof.tflops.round())));
     }
-    for (row, (place, says)) in shown.iter().enumerate() {
-        let point = roofline.points[*place];
+    for (row, (index, says)) in shown.iter().enumerate() {
+        let point = roofline.points[*index];
         chart.dot("dot", Some(row), [x.at(point.intensity), y.at(point.tflops)], says);
     }
     chart.finish()
@@ -373,7 +373,7 @@ impl Chart {
             let _ = write!(self.caption, "<span class=\"key {class}\">{}</span>", escape(&one.name));
         }
         let points: Vec<(f64, f64)> =
-            one.points.iter().map(|&(place, value)| (x.at(place), y.at(value))).collect();
+            one.points.iter().map(|&(x_value, value)| (x.at(x_value), y.at(value))).collect();
         match one.mark {
             Mark::Steps => return self.path("area", steps(&points), true),
             Mark::Line => self.path(&format!("line {class}"), points.iter().copied(), false),
@@ -389,8 +389,8 @@ impl Chart {
     /// A line through points, or the area that it encloses.
     fn path(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>, closed: bool) {
         let _ = write!(self.paths, "<path class=\"{class}\" d=\"");
-        for (place, (x, y)) in points.into_iter().enumerate() {
-            let command = if place == 0 { 'M' } else { 'L' };
+        for (index, (x, y)) in points.into_iter().enumerate() {
+            let command = if index == 0 { 'M' } else { 'L' };
             let _ = write!(self.paths, "{command}{:.1} {:.1}", x * SIDE, (1.0 - y) * SIDE);
         }
         self.paths.push_str(if closed { "Z\"/>\n" } else { "\"/>\n" });
@@ -431,8 +431,8 @@ impl Chart {
 /// Points as steps, each around its point, from the ground to the ground.
 fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut corners = vec![(0.0, 0.0)];
-    for (place, &(x, y)) in points.iter().enumerate() {
-        let to = points.get(place + 1).map_or(1.0, |next| f64::midpoint(x, next.0));
+    for (index, &(x, y)) in points.iter().enumerate() {
+        let to = points.get(index + 1).map_or(1.0, |next| f64::midpoint(x, next.0));
         corners.extend([(corners[corners.len() - 1].0, y), (to, y)]);
     }
     corners.push((1.0, 0.0));
@@ -478,8 +478,8 @@ pub(super) fn diverging(length: f64) -> String {
 }
 
 /// A place on a scale from 0 to 1.
-pub(super) fn position(place: f64) -> String {
-    let x = share(place.clamp(0.0, 1.0));
+pub(super) fn position(value: f64) -> String {
+    let x = share(value.clamp(0.0, 1.0));
     small(
         "position",
         &format!("<line x2=\"100%\" y1=\"50%\" y2=\"50%\"/><circle cx=\"{x}\" cy=\"50%\" r=\"4\"/>"),
@@ -556,7 +556,7 @@ mod tests {
         let all = [Series::new("mean", Mark::Dots, [(0.0, 0.9), (1.0, 0.8)])];
         let x = Axis::of_names("fold", &["1".to_owned(), "sm_90".to_owned()]);
         let svg = series("efficiency", &x, ("efficiency", Unit::Share), &all);
-        let long: Vec<String> = (0..8).map(|place| format!("gfx942 num_cus={place}")).collect();
+        let long: Vec<String> = (0..8).map(|index| format!("gfx942 num_cus={index}")).collect();
         assert_eq!(Axis::of_names("fold", &long).ticks.len(), 2);
         assert!(!svg.contains("<path class=\"line") && svg.matches("<circle").count() == 2, "{svg}");
         assert!(svg.contains("<title>fold sm_90\nmean 80.00 %</title>"), "{svg}");

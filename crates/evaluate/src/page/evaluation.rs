@@ -209,9 +209,9 @@ pub(super) fn slices(page: &mut Page, slices: &[SliceGroup]) {
 pub(super) fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) {
     let mut places: Vec<usize> = (0..evaluation.outcomes.len()).collect();
     places.sort_by(|&a, &b| evaluation.outcomes[a].efficiency.total_cmp(&evaluation.outcomes[b].efficiency));
-    for place in places.into_iter().take(WORST) {
-        let (trial, order) = (&evaluation.trials[place], &evaluation.orders[place]);
-        let outcome = &evaluation.outcomes[place];
+    for position in places.into_iter().take(WORST) {
+        let (trial, order) = (&evaluation.trials[position], &evaluation.orders[position]);
+        let outcome = &evaluation.outcomes[position];
         let problem = &measurements.problems()[outcome.problem as usize];
         let rank = outcome.oracle_rank.map_or_else(|| "none".to_owned(), |rank| (rank + 1).to_string());
         page.details(
@@ -233,18 +233,18 @@ pub(super) fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Mea
                 let speeds = Rounding::new(trial.candidates.iter().map(|candidate| candidate.tflops));
                 page.table(
                     &["kernel", "rank", "TFLOPS", "efficiency"],
-                    shown.into_iter().map(|place| {
-                        let candidate = trial.candidates[place];
+                    shown.into_iter().map(|index| {
+                        let candidate = trial.candidates[index];
                         let name = &measurements.kernels()[candidate.kernel as usize].name;
                         let name = code(&problem.named(name, candidate.split_k));
-                        let rank = order.places.iter().position(|&ranked| ranked == place);
+                        let rank = order.places.iter().position(|&ranked| ranked == index);
                         let name =
-                            if chosen == Some(place) { format!("<b>{name}</b>, chosen") } else { name };
+                            if chosen == Some(index) { format!("<b>{name}</b>, chosen") } else { name };
                         vec![
                             name,
                             rank.map_or_else(|| "not ranked".to_owned(), |rank| count(rank + 1)),
                             speeds.say(candidate.tflops),
-                            percent(trial.efficiency(place)),
+                            percent(trial.efficiency(index)),
                         ]
                     }),
                 );

@@ -262,11 +262,11 @@ fn trained(page: &mut Page, explained: &Explanation<'_>) {
         let [low, high] = trained.range(field.name)?;
         // On a logarithmic scale, because extents vary widely.
         let along = |value: i64| ((value.max(0) + 1) as f64).ln();
-        let place = if high > low { (along(asked) - along(low)) / (along(high) - along(low)) } else { 0.5 };
-        let place =
-            if (low..=high).contains(&asked) { chart::position(place) } else { "<b>outside</b>".to_owned() };
+        let share = if high > low { (along(asked) - along(low)) / (along(high) - along(low)) } else { 0.5 };
+        let share =
+            if (low..=high).contains(&asked) { chart::position(share) } else { "<b>outside</b>".to_owned() };
         let [asked, low, high] = [asked, low, high].map(|value| number(value as f64));
-        Some(vec![escape(field.name), place, asked, low, high])
+        Some(vec![escape(field.name), share, asked, low, high])
     });
     page.table(&["field", "where", "asked", "trained from", "to"], rows);
 }

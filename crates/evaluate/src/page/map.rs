@@ -45,7 +45,7 @@ impl Excerpt {
         let all = survey.trials.len();
         let shown = most.min(all);
         // Evenly spaced.
-        let trials = (0..shown).map(|place| (place * all / shown) as u32).collect();
+        let trials = (0..shown).map(|index| (index * all / shown) as u32).collect();
         Self { kernels, trials }
     }
 
@@ -113,18 +113,18 @@ impl Excerpt {
             let mut cells = vec![0_u16; across * self.kernels.len()];
             for (column, &number) in self.trials.iter().enumerate() {
                 let trial = &survey.trials[number as usize];
-                for (place, candidate) in trial.candidates.iter().enumerate() {
+                for (index, candidate) in trial.candidates.iter().enumerate() {
                     let row = row_of[candidate.kernel as usize];
                     if row == usize::MAX {
                         continue;
                     }
                     // Only the fastest has the last step, so that nearly as fast kernels can be distinguished
                     // from it.
-                    let efficiency = trial.efficiency(place);
+                    let efficiency = trial.efficiency(index);
                     let along =
                         if levels == EXACT_LEVELS { efficiency } else { 1.0 - (1.0 - efficiency).sqrt() };
                     let step = (along * f64::from(levels)).round() as u16;
-                    let step = if place == trial.oracle { levels } else { step.min(levels - 1) };
+                    let step = if index == trial.oracle { levels } else { step.min(levels - 1) };
                     cells[row * across + column] = step + 1;
                 }
             }

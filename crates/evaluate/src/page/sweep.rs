@@ -149,9 +149,9 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     page.details(&format!("Which kernels, in that order ({})", count(steps.len())), |page| {
         page.table(
             &["", "kernel", "share with it"],
-            (1..).zip(steps).take(LISTED).map(|(place, step)| {
+            (1..).zip(steps).take(LISTED).map(|(index, step)| {
                 let name = &measurements.kernels()[step.kernel as usize].name;
-                vec![count(place), code(name), percent(step.share)]
+                vec![count(index), code(name), percent(step.share)]
             }),
         );
     });
@@ -160,9 +160,9 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
 /// Names of problems, without common defaults. Problems that were measured again are numbered.
 fn names(survey: &Survey, measurements: &Measurements, shown: &Excerpt) -> Vec<String> {
     let mut before: Vec<usize> = Vec::with_capacity(survey.trials.len());
-    for (place, trial) in survey.trials.iter().enumerate() {
-        let again = place > 0 && survey.trials[place - 1].problem == trial.problem;
-        before.push(if again { before[place - 1] + 1 } else { 0 });
+    for (index, trial) in survey.trials.iter().enumerate() {
+        let again = index > 0 && survey.trials[index - 1].problem == trial.problem;
+        before.push(if again { before[index - 1] + 1 } else { 0 });
     }
     let name = |&number: &u32| {
         let problem = &measurements.problems()[survey.trials[number as usize].problem as usize];
@@ -192,7 +192,7 @@ fn problems(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
             let trial = &survey.trials[number_of as usize];
             let problem = &measurements.problems()[trial.problem as usize];
             let tflops = trial.oracle_tflops();
-            let close = (0..trial.candidates.len()).filter(|&place| trial.efficiency(place) >= NEAR).count();
+            let close = (0..trial.candidates.len()).filter(|&index| trial.efficiency(index) >= NEAR).count();
             let mut row = vec![
                 code(&name),
                 count(trial.candidates.len()),
@@ -237,15 +237,15 @@ fn roofline(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
         .iter()
         .zip(names)
         .take(POINTS)
-        .map(|(&place, name)| {
-            let point = &roofline.points[place as usize];
+        .map(|(&index, name)| {
+            let point = &roofline.points[index as usize];
             let says = format!(
                 "{name}\n{} TFLOPS at {} operations a byte, {} of the roof",
                 number(point.tflops),
                 number(point.intensity),
                 percent(point.share())
             );
-            (place as usize, says)
+            (index as usize, says)
         })
         .collect();
     page.raw(&chart::roofline(roofline, &points));

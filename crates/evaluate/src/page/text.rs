@@ -97,8 +97,8 @@ pub(super) fn duration(ms: f64) -> String {
 pub(super) fn count(count: usize) -> String {
     let digits = count.to_string();
     let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push('\u{202f}');
         }
         out.push(digit);

@@ -152,7 +152,7 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
         let names: Vec<String> = folds.iter().map(FoldMetrics::name).collect();
         let dots = |name: &str, of: fn(&Efficiency) -> f64| {
             let point =
-                |(place, fold): (usize, &FoldMetrics)| Some((place as f64, of(fold.efficiency.as_ref()?)));
+                |(index, fold): (usize, &FoldMetrics)| Some((index as f64, of(fold.efficiency.as_ref()?)));
             Series::new(name, Mark::Dots, folds.iter().enumerate().filter_map(point))
         };
         let mut all = vec![dots("mean", |fold| fold.mean), dots("P10", |fold| fold.p10)];
@@ -217,7 +217,7 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[TrainedForest]) {
         page.table(
             &["fold", "trees kept", "trees tried", "at one tree", "lowest", "loss"],
             watched.iter().map(|(fold, rounds)| {
-                let at = |place: usize| rounds.losses.get(place).copied().unwrap_or(f64::NAN);
+                let at = |index: usize| rounds.losses.get(index).copied().unwrap_or(f64::NAN);
                 let counts = [rounds.best, rounds.losses.len()].map(count);
                 let losses = [at(0), at(rounds.best.saturating_sub(1))].map(number);
                 let name = std::iter::once(escape(&named(*fold)));
@@ -250,12 +250,12 @@ fn forests(page: &mut Page, trained: &[TrainedForest]) {
 fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &CardInputs) {
     page.table(
         &["file", "rows", "SHA-256", "part"],
-        measurements.sources().iter().zip(&inputs.digests).enumerate().map(|(place, (source, digest))| {
+        measurements.sources().iter().zip(&inputs.digests).enumerate().map(|(index, (source, digest))| {
             vec![
                 escape(&source.file_name()),
                 count(source.rows),
                 provenance::hash(digest),
-                part(plan.only_trains(place)).to_owned(),
+                part(plan.only_trains(index)).to_owned(),
             ]
         }),
     );

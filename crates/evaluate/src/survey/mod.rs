@@ -144,7 +144,8 @@ fn failures(measurements: &Measurements) -> Vec<FailureFigures> {
         values.len()
     };
     let of = |(class, (kernels, problems)): (u16, (Vec<u32>, Vec<u32>))| {
-        let known = usize::from(class).checked_sub(1).map(|place| &measurements.failures()[place]);
+        let known =
+            usize::from(class).checked_sub(1).map(|class_index| &measurements.failures()[class_index]);
         let (class, last) = known.map_or(("not said", ""), |known| (&known.class, &known.last));
         let rows = kernels.len();
         let (class, last) = (class.to_owned(), last.to_owned());

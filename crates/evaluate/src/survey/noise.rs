@@ -36,14 +36,14 @@ impl Noise {
     pub(super) fn new(measurements: &Measurements) -> Self {
         let rows = measurements.rows();
         let mut places: Vec<u32> =
-            (0u32..).zip(rows).filter(|(_, row)| row.is_valid).map(|(place, _)| place).collect();
-        let pair = |place: u32| (rows[place as usize].problem, rows[place as usize].kernel);
-        places.sort_unstable_by_key(|&place| pair(place));
+            (0u32..).zip(rows).filter(|(_, row)| row.is_valid).map(|(row, _)| row).collect();
+        let pair = |row: u32| (rows[row as usize].problem, rows[row as usize].kernel);
+        places.sort_unstable_by_key(|&row| pair(row));
         let mut repeated: Vec<RepeatedPair> = places
             .chunk_by(|&a, &b| pair(a) == pair(b))
             .filter(|same| same.len() > 1)
             .map(|same| {
-                let times = same.iter().map(|&place| rows[place as usize].tflops);
+                let times = same.iter().map(|&row| rows[row as usize].tflops);
                 let (slowest, fastest) =
                     times.fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
                 let (problem, kernel) = pair(same[0]);

@@ -49,8 +49,8 @@ impl GreedyPool {
     pub(super) fn new(trials: &[Trial], kernels: usize) -> Self {
         let mut cells: Vec<Vec<(u32, f64)>> = vec![Vec::new(); kernels];
         for (number, trial) in (0u32..).zip(trials) {
-            for (place, candidate) in trial.candidates.iter().enumerate() {
-                cells[candidate.kernel as usize].push((number, trial.efficiency(place)));
+            for (index, candidate) in trial.candidates.iter().enumerate() {
+                cells[candidate.kernel as usize].push((number, trial.efficiency(index)));
             }
         }
         let mut best = vec![0.0_f64; trials.len()];
@@ -92,7 +92,7 @@ impl GreedyPool {
             Keep::Kernels(count) => count.min(self.steps.len()),
             Keep::Share(share) => {
                 let enough = self.steps.iter().position(|step| step.share >= share);
-                enough.map_or(self.steps.len(), |place| place + 1)
+                enough.map_or(self.steps.len(), |index| index + 1)
             }
         };
         &self.steps[..count]

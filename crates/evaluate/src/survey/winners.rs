@@ -32,10 +32,10 @@ pub(super) fn kernels(measurements: &Measurements, trials: &[Trial]) -> Vec<Kern
         }
     }
     for trial in trials {
-        for (place, candidate) in trial.candidates.iter().enumerate() {
-            let (kernel, efficiency) = (&mut kernels[candidate.kernel as usize], trial.efficiency(place));
+        for (index, candidate) in trial.candidates.iter().enumerate() {
+            let (kernel, efficiency) = (&mut kernels[candidate.kernel as usize], trial.efficiency(index));
             kernel.ran += 1;
-            kernel.wins += usize::from(place == trial.oracle);
+            kernel.wins += usize::from(index == trial.oracle);
             kernel.near += usize::from(efficiency >= NEAR);
             kernel.mean += efficiency;
         }

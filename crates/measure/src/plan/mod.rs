@@ -46,7 +46,7 @@ impl Plan {
             pool.iter().filter(|kernel| names.insert(kernel.name.as_str())).cloned().collect();
         let mut left_out = 0;
         let problems = problems.problems.iter().map(|requested| {
-            let fits = |&place: &u32| requested.for_kernel(&kernels[place as usize]).is_some();
+            let fits = |&kernel: &u32| requested.for_kernel(&kernels[kernel as usize]).is_some();
             let fitting: Vec<u32> = (0..kernels.len() as u32).filter(fits).collect();
             left_out += kernels.len() - fitting.len();
             PlannedProblem { requested: requested.clone(), kernels: fitting }
@@ -132,8 +132,8 @@ impl Plan {
 
     /// Finds pairs by the kernel's name and the problem's number, as the log has them.
     pub fn index(&self) -> impl Fn(&str, u64) -> Option<Pair> {
-        let kernels = (0_u32..).zip(&self.kernels).map(|(place, kernel)| (kernel.name.as_str(), place));
-        let problems = (0_u32..).zip(&self.problems).map(|(place, planned)| (planned.requested.idx, place));
+        let kernels = (0_u32..).zip(&self.kernels).map(|(index, kernel)| (kernel.name.as_str(), index));
+        let problems = (0_u32..).zip(&self.problems).map(|(index, planned)| (planned.requested.idx, index));
         let (kernels, problems): (HashMap<_, _>, HashMap<_, _>) = (kernels.collect(), problems.collect());
         move |kernel, idx| Some(Pair { problem: *problems.get(&idx)?, kernel: *kernels.get(kernel)? })
     }

@@ -43,10 +43,10 @@ impl Plan {
             let most = times.first().map_or(f64::INFINITY, |best| factor * best.0);
             let before = times.len();
             let at_least = AT_LEAST.min(before / 4);
-            let mut place = 0;
+            let mut position = 0;
             times.retain(|(time, _)| {
-                place += 1;
-                place <= at_least || *time <= most || time.is_infinite()
+                position += 1;
+                position <= at_least || *time <= most || time.is_infinite()
             });
             plan.left_out_by_order += before - times.len();
             planned.kernels = times.into_iter().map(|(_, kernel)| kernel).collect();
@@ -87,7 +87,7 @@ impl Plan {
                 };
                 let ranked = ranked.iter().map(|ranked| ranked.index);
                 let of_it = ranked.filter(|&kernel| ranking_of[kernel] == ranking);
-                of_it.enumerate().for_each(|(place, kernel)| places[kernel] = place);
+                of_it.enumerate().for_each(|(rank, kernel)| places[kernel] = rank);
             }
             // A stable sort: equal places keep the order of the pool.
             planned.kernels.sort_by_key(|&kernel| places[kernel as usize]);
@@ -114,8 +114,8 @@ impl Plan {
     /// that is kept fails. Problems without a time, and those of which not everything is recorded, do not
     /// count.
     pub fn kept_speed(&self, whole: &Self, answers: &dyn OutcomeSource) -> Option<(f64, usize)> {
-        let outcomes = |plan: &Self, place: usize| -> Option<Vec<Outcome>> {
-            let planned = plan.problems.get(place)?;
+        let outcomes = |plan: &Self, rank: usize| -> Option<Vec<Outcome>> {
+            let planned = plan.problems.get(rank)?;
             let outcome = |&kernel: &u32| {
                 let kernel = &plan.kernels[kernel as usize];
                 Some(answers.answer(kernel, &planned.requested.for_kernel(kernel)?))
@@ -125,10 +125,10 @@ impl Plan {
         let fastest =
             |outcomes: &[Outcome]| outcomes.iter().filter_map(Outcome::latency_ms).min_by(f64::total_cmp);
         let is_missing = |outcome: &Outcome| outcome.failure() == Some(FailureClass::NotRecorded);
-        let share = |place: usize| {
-            let all = outcomes(whole, place).filter(|all| !all.iter().any(is_missing))?;
+        let share = |rank: usize| {
+            let all = outcomes(whole, rank).filter(|all| !all.iter().any(is_missing))?;
             let best = fastest(&all)?;
-            Some(fastest(&outcomes(self, place)?).map_or(0.0, |kept| best / kept))
+            Some(fastest(&outcomes(self, rank)?).map_or(0.0, |kept| best / kept))
         };
         let shares: Vec<f64> = (0..whole.problems.len()).filter_map(share).collect();
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
@@ -171,8 +171,8 @@ mod tests {
         assert_eq!(by_default(&plan), 2);
         let many = |depths: &[u32]| {
             let mut names = Vec::new();
-            for place in 0..20 * depths.len() {
-                let (m, n, k) = (16 << (place % 4), 16 << (place / 4 % 5), depths[place / 20]);
+            for position in 0..20 * depths.len() {
+                let (m, n, k) = (16 << (position % 4), 16 << (position / 4 % 5), depths[position / 20]);
                 names.push(format!("grouped_conv_forward_bf16_2d_{m}x{n}x{k}_compv3"));
             }
             super::super::tests::plan(&names.join("\n"), "C,K,Hi,Wi,Y,X,N\n256,256,56,56,3,3,64\n")
@@ -182,8 +182,8 @@ mod tests {
 
         // By the pool's order the first kernel is the fastest, by the estimate's it is left out or not.
         let mut answers = RecordedOutcomes::new("records");
-        for (place, pair) in plan.pairs().enumerate() {
-            let outcome = Outcome::Measured(Measurement::new((place % 3 + 1) as f64, 1.0));
+        for (index, pair) in plan.pairs().enumerate() {
+            let outcome = Outcome::Measured(Measurement::new((index % 3 + 1) as f64, 1.0));
             answers.insert(&plan.kernel(pair).name, &plan.problem(pair), outcome);
         }
         let first = ordered.clone().first(1);
@@ -191,7 +191,7 @@ mod tests {
             .pairs()
             .map(|pair| names.split('\n').position(|name| name == plan.kernel(pair).name).unwrap() as f64)
             .collect();
-        let expected = places.iter().map(|place| 1.0 / (place + 1.0)).sum::<f64>() / 2.0;
+        let expected = places.iter().map(|rank| 1.0 / (rank + 1.0)).sum::<f64>() / 2.0;
         assert_eq!(first.kept_speed(&plan, &answers), Some((expected, 2)));
         assert_eq!(ordered.kept_speed(&plan, &answers), Some((1.0, 2)));
         assert_eq!(first.kept_speed(&plan, &RecordedOutcomes::new("nothing")), None);

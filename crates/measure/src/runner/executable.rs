@@ -219,9 +219,9 @@ impl Runner for ExecutableRunner {
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError> {
         let mut best = BestTime::default();
-        for (place, job) in jobs.iter().enumerate() {
+        for (index, job) in jobs.iter().enumerate() {
             if let Some(failure) = self.unusable(job.kernel) {
-                report(Report::Outcome(place, Outcome::Failed(failure)))?;
+                report(Report::Outcome(index, Outcome::Failed(failure)))?;
                 continue;
             }
             let best_ms = best.of_problem(job.place, job.best_ms);
@@ -231,7 +231,7 @@ impl Runner for ExecutableRunner {
                 Err(end) => return end,
             };
             best.lower(&outcome);
-            report(Report::Outcome(place, outcome))?;
+            report(Report::Outcome(index, outcome))?;
             report(Report::Settle)?;
         }
         Ok(BatchEnd::Done)

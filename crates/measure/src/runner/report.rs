@@ -68,14 +68,14 @@ fn without_odd_numbers(text: &str) -> Option<String> {
     const ODD: [&str; 6] = ["infinity", "-infinity", "nan", "-nan", "inf", "-inf"];
     let mut finite = String::with_capacity(text.len());
     let mut changed = false;
-    for (place, part) in text.split(':').enumerate() {
-        if place > 0 {
+    for (index, part) in text.split(':').enumerate() {
+        if index > 0 {
             finite.push(':');
         }
         let value = part.trim_start();
         let end = value.find([',', '}', '\n', '\r', ' ']).unwrap_or(value.len());
         let word = value[..end].to_ascii_lowercase();
-        if place > 0 && ODD.contains(&word.as_str()) {
+        if index > 0 && ODD.contains(&word.as_str()) {
             changed = true;
             finite.push_str(" null");
             finite.push_str(&value[end..]);

@@ -45,7 +45,7 @@ impl Runner for SimulatedRunner {
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError> {
         let mut best = BestTime::default();
-        for (place, job) in jobs.iter().enumerate() {
+        for (index, job) in jobs.iter().enumerate() {
             if let Some(reason) = context.stop.reason() {
                 return Ok(BatchEnd::Stopped(reason));
             }
@@ -58,7 +58,7 @@ impl Runner for SimulatedRunner {
                 outcome = Outcome::CutOff { fastest_ms: ms };
             }
             best.lower(&outcome);
-            report(Report::Outcome(place, outcome))?;
+            report(Report::Outcome(index, outcome))?;
         }
         Ok(BatchEnd::Done)
     }

@@ -81,12 +81,12 @@ impl Workers<'_, '_> {
         }
         let fair = (problems.len() - *next).div_ceil(2 * self.gpus.max(1));
         let mut taken = Vec::new();
-        for (place, planned) in problems.iter().enumerate().skip(*next).take(fair) {
+        for (number, planned) in problems.iter().enumerate().skip(*next).take(fair) {
             if !taken.is_empty() && taken.len() + planned.kernels.len() > self.room() {
                 break;
             }
-            taken.extend(planned.kernels.iter().map(|&kernel| Pair { problem: place as u32, kernel }));
-            *next = place + 1;
+            taken.extend(planned.kernels.iter().map(|&kernel| Pair { problem: number as u32, kernel }));
+            *next = number + 1;
         }
         taken
     }
@@ -103,7 +103,7 @@ impl Workers<'_, '_> {
             let left: Vec<Pair> = pairs.iter().copied().filter(|pair| !reported.contains(pair)).collect();
             let broken = match end {
                 BatchEnd::Stopped(reason) => return Ok(Some(reason)),
-                BatchEnd::Broken { at, failure } => Some((at.map(|place| pairs[place]), failure)),
+                BatchEnd::Broken { at, failure } => Some((at.map(|pair| pairs[pair]), failure)),
                 BatchEnd::Done if left.is_empty() || !reported.is_empty() => None,
                 BatchEnd::Done => {
                     Some((None, Failure::new(FailureClass::Exit, "the worker reported nothing")))
@@ -168,8 +168,8 @@ impl Workers<'_, '_> {
             match report {
                 Report::Device(facts) => lock(self.ledger).device(gpu, facts)?,
                 Report::Settle => lock(self.ledger).sync()?,
-                Report::Outcome(place, outcome) => {
-                    if let Some(&pair) = pairs.get(place) {
+                Report::Outcome(index, outcome) => {
+                    if let Some(&pair) = pairs.get(index) {
                         self.record(gpu, pair, &outcome.plausible(&self.plan.problem(pair)))?;
                         reported.insert(pair);
                     }

@@ -66,8 +66,8 @@ impl Column {
             Kind::Flag | Kind::Number => DataType::Int64,
         };
         let kind = match self.source {
-            ColumnSource::Kernel(place) => of_fields(KernelKind::fields(self.op), place),
-            ColumnSource::Problem(place) => of_fields(Problem::fields(self.op), place),
+            ColumnSource::Kernel(field) => of_fields(KernelKind::fields(self.op), field),
+            ColumnSource::Problem(field) => of_fields(Problem::fields(self.op), field),
             ColumnSource::Op
             | ColumnSource::KernelName
             | ColumnSource::Arch
@@ -90,13 +90,13 @@ impl Column {
         match self.source {
             ColumnSource::Op => texts(&[Some(self.op.to_string())], std::iter::repeat_n(&0, chunk.len())),
             ColumnSource::KernelName => texts(&all(kernels, |kernel| Some(kernel.name.clone())), kernel),
-            ColumnSource::Kernel(place) => {
-                let values = all(kernels, |kernel| Some(tabulated(&kernel.kind)[place]));
-                self.of_field(&KernelKind::fields(self.op)[place], &values, kernel)
+            ColumnSource::Kernel(field) => {
+                let values = all(kernels, |kernel| Some(tabulated(&kernel.kind)[field]));
+                self.of_field(&KernelKind::fields(self.op)[field], &values, kernel)
             }
-            ColumnSource::Problem(place) => {
-                let values = all(problems, |problem| Some(problem.values()[place]));
-                self.of_field(&Problem::fields(self.op)[place], &values, problem)
+            ColumnSource::Problem(field) => {
+                let values = all(problems, |problem| Some(problem.values()[field]));
+                self.of_field(&Problem::fields(self.op)[field], &values, problem)
             }
             ColumnSource::Arch => {
                 texts(&all(problems, |problem| problem.arch().map(|arch| arch.to_string())), problem)

@@ -134,10 +134,10 @@ impl Sink for ChunkWriter<'_> {
         }
         let Self { chunk, of_file, options, .. } = self;
         let kernel = chunk.kernel_places.get(&row.kernel.name).copied().unwrap_or_else(|| {
-            let place = chunk.kernels.len() as u32;
+            let kernel = chunk.kernels.len() as u32;
             chunk.kernels.push(row.kernel.clone());
-            chunk.kernel_places.insert(row.kernel.name.clone(), place);
-            place
+            chunk.kernel_places.insert(row.kernel.name.clone(), kernel);
+            kernel
         });
         let problem = *chunk.problem_places.entry(*row.problem).or_insert_with(|| {
             chunk.problems.push(*row.problem);
@@ -168,8 +168,8 @@ impl Sink for ChunkWriter<'_> {
         Ok(())
     }
 
-    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
-        (self.progress)(Progress::Reject(Reject { file: file.to_owned(), place, reason }));
+    fn reject(&mut self, file: &str, position: String, reason: String) -> Result<(), DataError> {
+        (self.progress)(Progress::Reject(Reject { file: file.to_owned(), place: position, reason }));
         self.check_stop()
     }
 

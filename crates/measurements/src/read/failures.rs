@@ -22,14 +22,14 @@ pub(super) fn class(known: &mut Vec<Failure>, message: &str) -> u16 {
     let find = |known: &[Failure], word: &str| known.iter().position(|one| one.class == word);
     let sane = !word.is_empty() && word.len() <= LONGEST && known.len() < CLASSES;
     let word = if sane || find(known, word).is_some() { word } else { OTHER };
-    let place = find(known, word).unwrap_or_else(|| {
+    let class = find(known, word).unwrap_or_else(|| {
         known.push(Failure { class: word.to_owned(), last: String::new() });
         known.len() - 1
     });
-    let last = &mut known[place].last;
+    let last = &mut known[class].last;
     last.clear();
     last.push_str(message);
-    place as u16 + 1
+    class as u16 + 1
 }
 
 #[cfg(test)]

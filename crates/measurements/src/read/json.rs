@@ -25,8 +25,8 @@ pub(super) fn read(text: Text<'_>, rows: FileRows<'_>) -> Result<Counts, DataErr
         }
         Err(Stop::Json(fault)) => {
             // What came before is good: the benchmark was stopped while writing.
-            let place = format!("line {}, column {}", fault.line, fault.column);
-            results.objects.rows.reject(place, format!("{fault}; the rest of the file is not read"))?;
+            let position = format!("line {}, column {}", fault.line, fault.column);
+            results.objects.rows.reject(position, format!("{fault}; the rest of the file is not read"))?;
         }
     }
     Ok(results.objects.rows.counts)
@@ -119,9 +119,9 @@ impl Results<'_> {
                 "benchmarks: found nothing, expected a list".to_owned(),
             );
         };
-        for (place, benchmark) in benchmarks.iter().enumerate() {
+        for (position, benchmark) in benchmarks.iter().enumerate() {
             let taken = self.row(benchmark, result);
-            self.objects.rows.count(taken, || format!("results[{index}].benchmarks[{place}]"))?;
+            self.objects.rows.count(taken, || format!("results[{index}].benchmarks[{position}]"))?;
         }
         Ok(())
     }

@@ -62,8 +62,8 @@ pub(crate) trait Sink {
     fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError>;
 
     /// Receives a place that should be a row, but is not. An error, as by default, ends the reading.
-    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
-        Err(DataError::format(file, format_args!("{place}: {reason}")))
+    fn reject(&mut self, file: &str, position: String, reason: String) -> Result<(), DataError> {
+        Err(DataError::format(file, format_args!("{position}: {reason}")))
     }
 
     /// Takes a hardware constant of a row, by its name without `hw_`; those of all rows must agree.

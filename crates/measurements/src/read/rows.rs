@@ -104,22 +104,22 @@ impl<'a> FileRows<'a> {
     pub(super) fn count(
         &mut self,
         taken: Result<RowOutcome, Fault>,
-        place: impl FnOnce() -> String,
+        position: impl FnOnce() -> String,
     ) -> Result<(), DataError> {
         match taken {
             Ok(RowOutcome::Row) => self.counts.rows += 1,
             Ok(RowOutcome::Other) => self.counts.other += 1,
             Ok(RowOutcome::OtherRun) => self.counts.other_runs += 1,
             Err(Fault::Sink(error)) => return Err(error),
-            Err(Fault::Row(reason)) => self.reject(place(), reason)?,
+            Err(Fault::Row(reason)) => self.reject(position(), reason)?,
         }
         Ok(())
     }
 
     /// Reports a place that is no row.
-    pub(super) fn reject(&mut self, place: String, reason: String) -> Result<(), DataError> {
+    pub(super) fn reject(&mut self, position: String, reason: String) -> Result<(), DataError> {
         self.counts.rejected += 1;
-        self.sink.reject(self.file, place, reason)
+        self.sink.reject(self.file, position, reason)
     }
 
     /// The problem of a row; `None` if it is for another architecture than the requested one.

@@ -262,9 +262,9 @@ impl<'a> TableRows<'a> {
     }
 
     /// Takes a row.
-    pub(super) fn take(&mut self, row: &dyn Row, place: impl FnOnce() -> String) -> Result<(), DataError> {
+    pub(super) fn take(&mut self, row: &dyn Row, position: impl FnOnce() -> String) -> Result<(), DataError> {
         let taken = self.header.row(&mut self.rows, row);
-        self.rows.count(taken, place)
+        self.rows.count(taken, position)
     }
 }
 

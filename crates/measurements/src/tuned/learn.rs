@@ -58,8 +58,8 @@ impl Winners {
         let mut all = Measurements::with(wanted, options);
         let mut shapes = Vec::new();
         let mut sources: BTreeMap<(usize, TunedGpu), Vec<usize>> = BTreeMap::new();
-        for (place, shape) in self.shapes.iter().enumerate() {
-            sources.entry((shape.file, shape.gpu())).or_default().push(place);
+        for (shape_index, shape) in self.shapes.iter().enumerate() {
+            sources.entry((shape.file, shape.gpu())).or_default().push(shape_index);
         }
         for ((file, gpu), own) in sources {
             let mut rows = FileBuilder::new(&mut all);
@@ -67,8 +67,8 @@ impl Winners {
             if let Some(units) = gpu.units {
                 rows.constant(arch, "num_cus", units);
             }
-            for &place in &own {
-                let shape = &self.shapes[place];
+            for &index in &own {
+                let shape = &self.shapes[index];
                 let (pool, winner) = self.pool_of(shape, &places, pools)?;
                 add_shape(&mut rows, shape, (pools[pool], &places[pool]), winner);
             }
@@ -90,8 +90,8 @@ fn add_shape(
 ) {
     let mut times = vec![f64::NAN; pool.len()];
     for timed in &shape.configs {
-        if let Some(place) = places[timed.kernel as usize] {
-            times[place] = times[place].min(timed.us);
+        if let Some(column) = places[timed.kernel as usize] {
+            times[column] = times[column].min(timed.us);
         }
     }
     let flops = shape.problem.flops();
@@ -99,17 +99,17 @@ fn add_shape(
     let of_winner = shape.us_of(shape.fastest().kernel).unwrap_or(1.0);
     let problem = rows.problem(&read_by_all(&shape.problem, pool));
     let sweep = rows.sweep(problem, None);
-    for (place, (kernel, us)) in pool.iter().zip(times).enumerate() {
+    for (index, (kernel, us)) in pool.iter().zip(times).enumerate() {
         // It did not lose: nobody can choose it there.
-        if place != winner && us.is_nan() && !kernel.matches(&shape.problem) {
+        if index != winner && us.is_nan() && !kernel.matches(&shape.problem) {
             continue;
         }
-        let share = match place {
-            _ if place == winner => 1.0,
+        let share = match index {
+            _ if index == winner => 1.0,
             _ if us.is_nan() => 0.0,
             _ => (of_winner / us).powi(SHARPNESS).min(ALMOST),
         };
-        let assumed = if place == winner { of_winner } else { of_winner / UNTIMED };
+        let assumed = if index == winner { of_winner } else { of_winner / UNTIMED };
         let kernel = rows.kernel(kernel);
         rows.push(Row {
             problem,

@@ -25,11 +25,11 @@ impl Winners {
             named.entry(kernel.name.as_str()).or_insert(index);
             described.entry(anywhere(&kernel.kind)).or_insert(index);
         }
-        let place = |kernel: &Kernel| {
+        let position = |kernel: &Kernel| {
             let named = named.get(kernel.name.as_str());
             named.or_else(|| described.get(&anywhere(&kernel.kind))).copied()
         };
-        self.kernels.iter().map(place).collect()
+        self.kernels.iter().map(position).collect()
     }
 
     /// The place of a shape's pool among so many: those of the files, or the only one.
@@ -47,7 +47,7 @@ impl Winners {
     ) -> Result<(usize, usize), DataError> {
         let pool = Self::pool_among(shape, pools.len());
         let first = shape.fastest();
-        places[pool][first.kernel as usize].map(|place| (pool, place)).ok_or_else(|| {
+        places[pool][first.kernel as usize].map(|index| (pool, index)).ok_or_else(|| {
             let (name, kernels) = (self.name(first.kernel), pools[pool].len());
             let one = pools[pool].get(0).map_or("", |kernel| &kernel.name);
             let message =

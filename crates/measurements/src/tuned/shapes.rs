@@ -110,7 +110,7 @@ impl TunedShape {
     /// The winner; where another library won, the fastest of the rows.
     pub fn fastest(&self) -> TunedConfig {
         let least = self.configs.iter().min_by(|one, other| one.us.total_cmp(&other.us));
-        self.winner.map(|place| &self.configs[place]).or(least).copied().unwrap_or(TunedConfig::NONE)
+        self.winner.map(|config| &self.configs[config]).or(least).copied().unwrap_or(TunedConfig::NONE)
     }
 
     /// The least time of a kernel in any split; `None` without a time.
@@ -184,13 +184,13 @@ impl Winners {
     #[must_use]
     pub fn thinned(mut self, most: usize) -> Self {
         let mut pairs: BTreeMap<(usize, TunedGpu, String), Vec<usize>> = BTreeMap::new();
-        for (place, shape) in self.shapes.iter().enumerate() {
-            pairs.entry((shape.file, shape.gpu(), shape.pair())).or_default().push(place);
+        for (index, shape) in self.shapes.iter().enumerate() {
+            pairs.entry((shape.file, shape.gpu(), shape.pair())).or_default().push(index);
         }
         let mut kept: BTreeMap<usize, f64> = BTreeMap::new();
         for mut same in pairs.into_values() {
             same.sort_by(|one, other| {
-                let size = |place: &usize| self.shapes[*place].problem.flops();
+                let size = |index: &usize| self.shapes[*index].problem.flops();
                 size(one).total_cmp(&size(other))
             });
             let count = same.len().min(most.max(1));
@@ -198,7 +198,7 @@ impl Winners {
             kept.extend((0..count).map(|at| (same[((at as f64 + 0.5) * each) as usize], each)));
         }
         let shapes = std::mem::take(&mut self.shapes);
-        let thin = |(place, shape)| Some(TunedShape { stands_for: *kept.get(&place)?, ..shape });
+        let thin = |(index, shape)| Some(TunedShape { stands_for: *kept.get(&index)?, ..shape });
         self.shapes = shapes.into_iter().enumerate().filter_map(thin).collect();
         self
     }

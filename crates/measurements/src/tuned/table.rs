@@ -201,7 +201,7 @@ fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, S
         )
     };
     if marks {
-        let mut marked = (0..configs.len()).filter(|&place| configs[place].marked);
+        let mut marked = (0..configs.len()).filter(|&config| configs[config].marked);
         let first = marked.next();
         return match (first, marked.next()) {
             (Some(first), Some(second)) => Err(two(&configs[first], &configs[second], "")),
@@ -209,18 +209,18 @@ fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, S
         };
     }
     // What failed has no time; of rows without times, there must be one.
-    let mut timed = (0..configs.len()).filter(|&place| !configs[place].us.is_nan());
+    let mut timed = (0..configs.len()).filter(|&config| !configs[config].us.is_nan());
     let Some(mut best) = timed.next() else {
         return match configs {
             [one, other, ..] => Err(two(one, other, ", and not both have a time")),
             _ => Ok(Some(0)),
         };
     };
-    for place in timed {
-        let (one, other) = (&configs[best], &configs[place]);
+    for config in timed {
+        let (one, other) = (&configs[best], &configs[config]);
         let is_lower = other.us == one.us && other.kernel == one.kernel && other.parts < one.parts;
         if other.us < one.us || is_lower {
-            best = place;
+            best = config;
         }
     }
     let first = &configs[best];

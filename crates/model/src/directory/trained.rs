@@ -197,8 +197,8 @@ fn name_for(own: Op, other: Op, name: &str) -> Option<&str> {
     if own == other {
         return Some(name);
     }
-    let place = Operation::get(own).dtype_fields.iter().position(|known| *known == name)?;
-    Operation::get(other).dtype_fields.get(place).copied()
+    let position = Operation::get(own).dtype_fields.iter().position(|known| *known == name)?;
+    Operation::get(other).dtype_fields.get(position).copied()
 }
 
 /// What a model was trained on, for each field of its operation's problems, ready to be compared.
@@ -254,7 +254,7 @@ impl TrainedFields {
             }
         }
         let any = trained.fields.iter().enumerate().filter(|(_, known)| **known == Trained::ANY);
-        trained.unrecorded = any.fold(0, |set, (place, _)| set | 1 << place);
+        trained.unrecorded = any.fold(0, |set, (bit, _)| set | 1 << bit);
         trained
     }
 
@@ -263,9 +263,8 @@ impl TrainedFields {
     pub(crate) fn outside(&self, problem: &Problem, arch: Option<Arch>) -> FieldSet {
         let values = problem.canonical().values();
         let known = values.into_iter().zip(self.fields).take(FieldSet::arch(self.op));
-        let outside = known
-            .enumerate()
-            .fold(0, |set, (place, (value, known))| set | u64::from(!known.has(value)) << place);
+        let outside =
+            known.enumerate().fold(0, |set, (bit, (value, known))| set | u64::from(!known.has(value)) << bit);
         let arch = problem.arch().or(arch);
         let foreign = matches!((arch, self.arch), (Some(asked), Some(own)) if asked != own);
         FieldSet::from_bits(outside | self.unknown(problem)).with(FieldSet::arch(self.op), foreign)
@@ -277,18 +276,25 @@ impl TrainedFields {
     }
 
     /// A problem's value of a field, and what the model has seen.
-    pub(crate) fn describe(&self, problem: &Problem, arch: Option<Arch>, place: usize) -> (String, String) {
-        if place == FieldSet::arch(self.op) {
+    pub(crate) fn describe(
+        &self,
+        problem: &Problem,
+        arch: Option<Arch>,
+        field_index: usize,
+    ) -> (String, String) {
+        if field_index == FieldSet::arch(self.op) {
             let text = |arch: Option<Arch>| arch.map_or_else(String::new, |arch| arch.to_string());
             return (text(problem.arch().or(arch)), text(self.arch));
         }
-        if self.unknown(problem) >> place & 1 == 1 {
+        if self.unknown(problem) >> field_index & 1 == 1 {
             return ("not known".to_owned(), "problems of which it is".to_owned());
         }
-        let Some((field, known)) = Problem::fields(self.op).get(place).zip(self.fields.get(place)) else {
+        let Some((field, known)) =
+            Problem::fields(self.op).get(field_index).zip(self.fields.get(field_index))
+        else {
             return Default::default();
         };
-        let value = field.text(problem.canonical().values()[place]);
+        let value = field.text(problem.canonical().values()[field_index]);
         let Some(words) = field.words() else {
             return (value, range_text(&known.low.to_string(), &known.high.to_string()));
         };

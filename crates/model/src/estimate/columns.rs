@@ -258,8 +258,8 @@ fn in_blocks<'a, L: Formula>(
             continue;
         }
         // Places after the last kernel repeat it.
-        let block: [_; BLOCK] = std::array::from_fn(|place| {
-            let number = (first + place).min(count - 1);
+        let block: [_; BLOCK] = std::array::from_fn(|lane| {
+            let number = (first + lane).min(count - 1);
             let class = if let ClassSet::Some(classes) = &set { classes[number].get() } else { number };
             see(&shapes[class])
         });

@@ -133,8 +133,8 @@ impl<T> PerDevice<T> {
             return Ok(self.on_gpu.get_or_init(|| make(described.device)));
         }
         let name = arch.as_str();
-        let place = Device::PROFILES.iter().position(|known| *known == name);
-        let slot = place.and_then(|place| self.of_profiles.get(place));
+        let position = Device::PROFILES.iter().position(|known| *known == name);
+        let slot = position.and_then(|profile| self.of_profiles.get(profile));
         let slot = slot.ok_or(DeviceError::NoProfile { arch })?;
         // A selection only looks; the profile is needed once.
         if let Some(value) = slot.get() {
@@ -182,8 +182,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn faults_name_the_file() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("gpu.json");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gpu.json");
         for (text, expected) in [
             ("[1]", "expected a JSON object"),
             ("{", "EOF while parsing an object at line 1 column 1"),
@@ -193,7 +193,7 @@ mod tests {
             let error = GpuOverride::read(&path, None).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{}: {expected}", path.display())), "{error}");
         }
-        let missing = place.path().join("missing.json");
+        let missing = folder.path().join("missing.json");
         assert!(GpuOverride::read(&missing, None).unwrap_err().to_string().contains("missing.json: "));
     }
 }

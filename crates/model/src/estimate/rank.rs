@@ -176,8 +176,8 @@ impl PoolEstimate {
     /// Why the kernel that is closest to the problem has no time for it.
     fn why_not(&self, problem: &Problem) -> Option<String> {
         let closest = closest(self.pool.iter(), problem)?;
-        let place = self.pool.iter().position(|kernel| std::ptr::eq(kernel, closest))?;
-        Some(format!("the closest, '{}': {}", closest.name, self.reason(problem, place)?))
+        let index = self.pool.iter().position(|kernel| std::ptr::eq(kernel, closest))?;
+        Some(format!("the closest, '{}': {}", closest.name, self.reason(problem, index)?))
     }
 
     /// Why a kernel that is not ranked for a problem is not.

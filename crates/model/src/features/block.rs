@@ -13,10 +13,10 @@ pub trait InBlocks: Copy + Default {
     const ZERO: Self::Block;
 
     /// The values of a place.
-    fn get(block: &Self::Block, place: usize) -> Self;
+    fn get(block: &Self::Block, lane: usize) -> Self;
 
     /// Stores them at a place.
-    fn set(self, block: &mut Self::Block, place: usize);
+    fn set(self, block: &mut Self::Block, lane: usize);
 }
 
 /// The only numeric type: the compiler does not vectorise a loop that stores numbers of different sizes to
@@ -27,13 +27,13 @@ impl InBlocks for f64 {
     const ZERO: Self::Block = [0.0; BLOCK];
 
     #[inline(always)]
-    fn get(block: &Self::Block, place: usize) -> Self {
-        block[place]
+    fn get(block: &Self::Block, lane: usize) -> Self {
+        block[lane]
     }
 
     #[inline(always)]
-    fn set(self, block: &mut Self::Block, place: usize) {
-        block[place] = self;
+    fn set(self, block: &mut Self::Block, lane: usize) {
+        block[lane] = self;
     }
 }
 
@@ -43,16 +43,16 @@ impl<T: InBlocks> InBlocks for [T; 3] {
     const ZERO: Self::Block = [T::ZERO; 3];
 
     #[inline(always)]
-    fn get([a, b, c]: &Self::Block, place: usize) -> Self {
-        [T::get(a, place), T::get(b, place), T::get(c, place)]
+    fn get([a, b, c]: &Self::Block, lane: usize) -> Self {
+        [T::get(a, lane), T::get(b, lane), T::get(c, lane)]
     }
 
     #[inline(always)]
-    fn set(self, block: &mut Self::Block, place: usize) {
+    fn set(self, block: &mut Self::Block, lane: usize) {
         let ([a, b, c], [block_a, block_b, block_c]) = (self, block);
-        a.set(block_a, place);
-        b.set(block_b, place);
-        c.set(block_c, place);
+        a.set(block_a, lane);
+        b.set(block_b, lane);
+        c.set(block_c, lane);
     }
 }
 
@@ -79,13 +79,13 @@ macro_rules! blocks {
             const ZERO: $Block = $Block { $($field: <$number as $crate::features::block::InBlocks>::ZERO,)+ };
 
             #[inline(always)]
-            fn get(block: &$Block, place: usize) -> Self {
-                Self { $($field: <$number>::get(&block.$field, place),)+ }
+            fn get(block: &$Block, lane: usize) -> Self {
+                Self { $($field: <$number>::get(&block.$field, lane),)+ }
             }
 
             #[inline(always)]
-            fn set(self, block: &mut $Block, place: usize) {
-                $(self.$field.set(&mut block.$field, place);)+
+            fn set(self, block: &mut $Block, lane: usize) {
+                $(self.$field.set(&mut block.$field, lane);)+
             }
         }
     };

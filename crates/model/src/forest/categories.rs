@@ -67,14 +67,14 @@ impl CategorySets {
 
     /// Checks that the sets follow one another in the words without gaps.
     fn validate(&self, fields: &Fields<'_>) -> Result<(), ForestError> {
-        let place = fields.need("cat_boundaries")?.place;
+        let position = fields.need("cat_boundaries")?.place;
         if self.bounds[0] != 0 {
-            return Err(place.index(0).value(&self.bounds[0].to_string(), "0"));
+            return Err(position.index(0).value(&self.bounds[0].to_string(), "0"));
         }
         for (index, pair) in self.bounds.windows(2).enumerate() {
             if pair[1] < pair[0] {
                 let expected = format!("at least {}, the boundary before it", pair[0]);
-                return Err(place.index(index + 1).value(&pair[1].to_string(), expected));
+                return Err(position.index(index + 1).value(&pair[1].to_string(), expected));
             }
         }
         Ok(())

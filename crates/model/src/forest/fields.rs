@@ -21,50 +21,50 @@ impl<'a> Fields<'a> {
     }
 
     /// Adds a line. A key alone has an empty value.
-    pub(super) fn put(&mut self, place: TextPosition, line: &'a str) -> Result<(), ForestError> {
+    pub(super) fn put(&mut self, position: TextPosition, line: &'a str) -> Result<(), ForestError> {
         let end = memchr::memchr(b'=', line.as_bytes());
         let (key, value) = end.map_or((line, ""), |end| (&line[..end], &line[end + 1..]));
         let Some(slot) = self.find(key.as_bytes()) else {
             // LightGBM may read this as another line, or as another key that matters.
             if key.is_empty() || line.contains('\r') {
-                return Err(place.found(line, "a line `key=value`"));
+                return Err(position.found(line, "a line `key=value`"));
             }
             return Ok(());
         };
-        self.put_value(place, slot, value, None)
+        self.put_value(position, slot, value, None)
     }
 
     /// Adds a list whose numbers have already been read.
     pub(super) fn put_packed(
         &mut self,
-        place: TextPosition,
+        position: TextPosition,
         key: &[u8],
         list: Packed<'a>,
     ) -> Result<(), ForestError> {
         let slot = self.find(key);
-        slot.map_or(Ok(()), |slot| self.put_value(place, slot, "", Some(list)))
+        slot.map_or(Ok(()), |slot| self.put_value(position, slot, "", Some(list)))
     }
 
     fn put_value(
         &mut self,
-        place: TextPosition,
+        position: TextPosition,
         slot: usize,
         value: &'a str,
         packed: Option<Packed<'a>>,
     ) -> Result<(), ForestError> {
-        let place = place.field(self.keys[slot]);
+        let index = position.field(self.keys[slot]);
         if self.values[slot].is_some() {
-            return Err(place.error("is given a second time"));
+            return Err(index.error("is given a second time"));
         }
-        self.values[slot] = Some(Field { place, value, packed });
+        self.values[slot] = Some(Field { place: index, value, packed });
         Ok(())
     }
 
     fn find(&mut self, key: &[u8]) -> Option<usize> {
-        let is_key = |&place: &usize| self.keys[place].as_bytes() == key;
-        let place = (self.next..self.keys.len()).chain(0..self.next).find(is_key)?;
-        self.next = place + 1;
-        Some(place)
+        let is_key = |&slot: &usize| self.keys[slot].as_bytes() == key;
+        let slot = (self.next..self.keys.len()).chain(0..self.next).find(is_key)?;
+        self.next = slot + 1;
+        Some(slot)
     }
 
     /// The value of one of the keys, if the text has it.

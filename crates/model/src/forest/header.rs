@@ -76,8 +76,8 @@ impl Header {
     /// Checks the number of trees that were read against the header, and that an average has a count to
     /// divide by.
     pub(super) fn validate_trees(&self, trees: usize, end: TextPosition) -> Result<(), ForestError> {
-        if let Some((place, sizes)) = self.tree_sizes {
-            Count { expected: trees, because: "trees in the text" }.check(place, sizes)?;
+        if let Some((position, sizes)) = self.tree_sizes {
+            Count { expected: trees, because: "trees in the text" }.check(position, sizes)?;
         }
         if self.averaged && trees == 0 {
             return Err(end.found("end of trees", "a tree to average"));

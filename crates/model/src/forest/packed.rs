@@ -117,23 +117,23 @@ pub(super) fn read(reader: impl Read) -> Result<Contents, ReadError> {
     let count = parts.number()?;
     let mut trees = Vec::new();
     for tree in 0..count {
-        let place = || TextPosition::line(1).tree(tree);
-        trees.push(read_tree(parts.next(place)?, place(), features)?);
+        let position = || TextPosition::line(1).tree(tree);
+        trees.push(read_tree(parts.next(position)?, position(), features)?);
     }
     let parameters = sections::end(&header, parts.next(|| TextPosition::line(1))?, Before::default(), count)?;
     parts.end()?;
     Ok(Contents { header, trees, parameters })
 }
 
-fn read_tree(bytes: &[u8], place: TextPosition, features: usize) -> Result<Tree, ForestError> {
+fn read_tree(bytes: &[u8], position: TextPosition, features: usize) -> Result<Tree, ForestError> {
     let mut rest = Rest(bytes);
-    let mut fields = tree_text::fields(place);
+    let mut fields = tree_text::fields(position);
     while !rest.0.is_empty() {
         match rest.take(1)? {
-            [0] => fields.put(place, utf8(rest.bytes()?)?)?,
+            [0] => fields.put(position, utf8(rest.bytes()?)?)?,
             kind => {
                 let key = rest.bytes()?;
-                fields.put_packed(place, key, Packed { kind: kind[0], bytes: rest.bytes()? })?;
+                fields.put_packed(position, key, Packed { kind: kind[0], bytes: rest.bytes()? })?;
             }
         }
     }
@@ -152,17 +152,17 @@ pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
         }
     }
     for tree in 0..parts.number()? {
-        let place = || TextPosition::line(1).tree(tree);
+        let position = || TextPosition::line(1).tree(tree);
         // Writing to a string does not fail.
         let _ = writeln!(text, "Tree={tree}");
-        let mut rest = Rest(parts.next(place)?);
+        let mut rest = Rest(parts.next(position)?);
         while !rest.0.is_empty() {
             let kind = rest.take(1)?[0];
             text += utf8(rest.bytes()?)?;
             if kind != 0 {
                 let list = Packed { kind, bytes: rest.bytes()? };
                 text.push('=');
-                text += &list.text().ok_or_else(|| place().error(DAMAGED))?;
+                text += &list.text().ok_or_else(|| position().error(DAMAGED))?;
             }
             text.push('\n');
         }

@@ -163,7 +163,7 @@ impl<'a> Open<'a> {
     /// Lines that LightGBM reads of a tree.
     const MOST_LINES: usize = 22;
 
-    fn put(&mut self, place: TextPosition, line: &'a str) -> Result<(), ForestError> {
+    fn put(&mut self, position: TextPosition, line: &'a str) -> Result<(), ForestError> {
         let expected = match (self.over, line.is_empty()) {
             (_, true) => {
                 self.over = true;
@@ -176,10 +176,10 @@ impl<'a> Open<'a> {
             }
             (false, false) => {
                 self.lines += 1;
-                return self.fields.put(place, line);
+                return self.fields.put(position, line);
             }
         };
-        Err(place.found(line, expected))
+        Err(position.found(line, expected))
     }
 
     fn parse(&self, features: usize) -> Result<Tree, ForestError> {
@@ -198,9 +198,9 @@ fn parse_tree(
     is_closed: bool,
 ) -> Result<Tree, ForestError> {
     let first = lines.next_of_any_kind().unwrap_or_default();
-    let place = lines.place().tree(number);
-    validate_number(place, first.strip_prefix("Tree=").unwrap_or_default(), number)?;
-    let mut tree = Open { place, first, fields: tree_text::fields(place), lines: 0, over: false };
+    let index = lines.place().tree(number);
+    validate_number(index, first.strip_prefix("Tree=").unwrap_or_default(), number)?;
+    let mut tree = Open { place: index, first, fields: tree_text::fields(index), lines: 0, over: false };
     while let Some(line) = lines.next_of_any_kind() {
         // At the end of a text, a partial line is not the main thing missing.
         if is_closed || !lines.rest().is_empty() {
@@ -214,10 +214,10 @@ fn parse_tree(
 }
 
 /// Trees count up; a number out of order means that trees were lost, added or swapped.
-fn validate_number(place: TextPosition, value: &str, expected: usize) -> Result<(), ForestError> {
-    let place = place.field("Tree");
-    let number = Field::new(place, value).number("a tree's number", |_: usize| true)?;
-    if number == expected { Ok(()) } else { Err(place.value(value, expected.to_string())) }
+fn validate_number(position: TextPosition, value: &str, expected: usize) -> Result<(), ForestError> {
+    let index = position.field("Tree");
+    let number = Field::new(index, value).number("a tree's number", |_: usize| true)?;
+    if number == expected { Ok(()) } else { Err(index.value(value, expected.to_string())) }
 }
 
 #[cfg(test)]

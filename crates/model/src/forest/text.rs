@@ -69,8 +69,8 @@ pub(super) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    pub(super) fn new(place: TextPosition, value: &'a str) -> Field<'a> {
-        Field { place, value, packed: None }
+    pub(super) fn new(position: TextPosition, value: &'a str) -> Field<'a> {
+        Field { place: position, value, packed: None }
     }
 
     /// The blank-separated parts of the value.
@@ -176,12 +176,12 @@ pub(super) struct Count {
 }
 
 impl Count {
-    pub(super) fn check(self, place: TextPosition, found: usize) -> Result<(), ForestError> {
+    pub(super) fn check(self, position: TextPosition, found: usize) -> Result<(), ForestError> {
         let Self { expected, because } = self;
         if found == expected {
             return Ok(());
         }
-        Err(place.error(format!("has {found} values, expected {expected} ({because})")))
+        Err(position.error(format!("has {found} values, expected {expected} ({because})")))
     }
 }
 

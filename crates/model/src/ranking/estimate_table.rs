@@ -42,7 +42,7 @@ impl PoolEstimate {
             *left_out.entry(self.reason(problem, index).unwrap_or_default()).or_default() += 1;
         }
         let sure = judge_estimated(problem.op(), self.kernels(), &scratch, 0);
-        let row = |place: usize| self.row(problem, ranking, place, sure);
+        let row = |index: usize| self.row(problem, ranking, index, sure);
         Ok(EstimateTable { rows: (0..ranking.len().min(top)).map(row).collect(), left_out })
     }
 
@@ -51,15 +51,15 @@ impl PoolEstimate {
         &self,
         problem: &Problem,
         ranking: &[Ranked],
-        place: usize,
+        position: usize,
         sure: Option<Sure>,
     ) -> Map<String, Value> {
-        let Ranked { index, split_k, score } = ranking[place];
-        let beside = [place.checked_sub(1), Some(place + 1)].into_iter().flatten();
+        let Ranked { index, split_k, score } = ranking[position];
+        let beside = [position.checked_sub(1), Some(position + 1)].into_iter().flatten();
         let is_tied = beside.filter_map(|other| ranking.get(other)).any(|other| other.score == score);
         let name = self.pool().get(index).map_or("", |kernel| &kernel.name);
         let mut row = Map::new();
-        row.insert("rank".to_owned(), (place + 1).into());
+        row.insert("rank".to_owned(), (position + 1).into());
         row.insert("kernel".to_owned(), name.into());
         if problem.chooses_split() {
             row.insert("split_k".to_owned(), split_k.into());

@@ -27,8 +27,8 @@ impl Ranker {
         match &segment.compiled {
             CompiledModel::Universal(universal) => {
                 let split_k = query.problem.split_k();
-                let push = |place: Place, score| {
-                    let index = segment.ranked.get(place.get());
+                let push = |member: Place, score| {
+                    let index = segment.ranked.get(member.get());
                     list.ranking.extend(index.map(|&index| Ranked { index, split_k, score }));
                 };
                 let (counts, finish) = (counts(segment, universal, query), |sum| self.score(sum));
@@ -202,10 +202,10 @@ fn fill_times(
 ) {
     if let CompiledModel::Universal(_) = segment.compiled {
         let log_times = &values.universal.log_times;
-        of.for_each(|(index, place)| times[index] = log_times.get(place.get()).copied().unwrap_or(0.0));
+        of.for_each(|(index, member)| times[index] = log_times.get(member.get()).copied().unwrap_or(0.0));
     } else if let Some(estimated) = segment.estimated(&problem, arch) {
         let load = estimated.estimator().load(&problem);
-        of.for_each(|(index, place)| times[index] = estimated.time(&load, place.get()));
+        of.for_each(|(index, member)| times[index] = estimated.time(&load, member.get()));
     } else {
         of.for_each(|(index, _)| times[index] = 0.0);
     }
@@ -219,8 +219,8 @@ fn counts<'c>(
     Query { problem, arch }: Query<'c>,
 ) -> impl Fn(Place) -> bool + 'c {
     let arch_of_gpu = universal.arch_for(&problem, arch);
-    move |place| {
-        let pair = segment.kernels.get(place.get()).zip(segment.limits.get(place.get()));
+    move |member| {
+        let pair = segment.kernels.get(member.get()).zip(segment.limits.get(member.get()));
         pair.is_some_and(|(kernel, limits)| {
             kernel.matches_within(limits, &problem, arch_of_gpu)
                 && kernel.runs_on(arch_of_gpu)

@@ -154,7 +154,7 @@ impl Ranker {
     /// or `gm2 si`; empty if all were measured, or if the model does not record it.
     pub fn unmeasured(&self, index: usize) -> &str {
         let known = self.unmeasured.binary_search_by_key(&index, |&(kernel, _)| kernel);
-        known.map_or("", |place| &self.unmeasured[place].1)
+        known.map_or("", |known_index| &self.unmeasured[known_index].1)
     }
 
     /// The name of a kernel of the pool; empty if the index is out of range.
@@ -195,10 +195,10 @@ impl Ranker {
 
     /// The columns of one kernel among those of the pool, and what the estimate adds to its score.
     fn universal_row(&self, problem: Checked<'_>, index: usize) -> Result<(Vec<f64>, f64), RankError> {
-        let (segment, place) = self.segment_of(index).ok_or_else(|| self.not_ranked(index))?;
+        let (segment, member) = self.segment_of(index).ok_or_else(|| self.not_ranked(index))?;
         let mut values = Values::default();
         self.fill(segment, Query { problem, arch: None }, &mut values)?;
-        self.row_of_filled(problem, segment, place, &values)
+        self.row_of_filled(problem, segment, member, &values)
     }
 
     /// The columns of one kernel, and the estimate's part of its score, from the values of its segment.
@@ -206,21 +206,21 @@ impl Ranker {
         &self,
         problem: Checked<'_>,
         segment: &Segment,
-        place: Place,
+        member: Place,
         values: &Values,
     ) -> Result<(Vec<f64>, f64), RankError> {
         let values = &values.universal;
-        let time = values.log_times.get(place.get()).filter(|time| !time.is_nan());
+        let time = values.log_times.get(member.get()).filter(|time| !time.is_nan());
         let (Some(_), CompiledModel::Universal(universal)) = (time, &segment.compiled) else {
             return Err(self.no_kernel(&problem));
         };
         let device = universal.on(&problem, None)?;
-        Ok(device.row(place, values))
+        Ok(device.row(member, values))
     }
 
     fn row(&self, problem: &ProblemTerms, index: usize) -> Result<Vec<f64>, RankError> {
-        let terms = self.segment_of(index).and_then(|(segment, place)| match &segment.compiled {
-            CompiledModel::Trained { terms, .. } => terms.get(place.get()),
+        let terms = self.segment_of(index).and_then(|(segment, member)| match &segment.compiled {
+            CompiledModel::Trained { terms, .. } => terms.get(member.get()),
             CompiledModel::Universal(_) => None,
         });
         let kernel = terms.ok_or_else(|| self.not_ranked(index))?;

@@ -249,10 +249,10 @@ impl Ranker {
             pairs.extend((0_u32..).zip(list.places().iter().copied()));
         }
         // Pairs of one number are in order already.
-        pairs.sort_unstable_by(|(place, a), (other, b)| {
+        pairs.sort_unstable_by(|(member, a), (other, b)| {
             before(a, b)
                 .then_with(|| self.ties.before_times(a.index, b.index))
-                .then_with(|| (a.split_k, place).cmp(&(b.split_k, other)))
+                .then_with(|| (a.split_k, member).cmp(&(b.split_k, other)))
         });
         let list = &mut scratch.list;
         if pairs.len() > count {

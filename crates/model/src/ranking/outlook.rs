@@ -78,10 +78,10 @@ impl Ranking<'_, '_> {
     }
 
     /// The microseconds of a place by the estimate; `None` if the estimate does not know GPU or kernel.
-    pub fn estimated_us(&self, place: &Ranked) -> Option<f64> {
+    pub fn estimated_us(&self, ranked: &Ranked) -> Option<f64> {
         let Query { problem, arch } = self.query;
-        let (estimator, shape) = self.ranker.estimated(&problem, arch, place.index)?;
-        let load = estimator.load(&problem.with_split(place.split_k));
+        let (estimator, shape) = self.ranker.estimated(&problem, arch, ranked.index)?;
+        let load = estimator.load(&problem.with_split(ranked.split_k));
         Some(estimator.time(&load, &shape)).filter(|time| time.is_finite())
     }
 }

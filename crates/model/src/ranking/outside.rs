@@ -50,8 +50,8 @@ impl Known {
     pub(super) fn describe(&self, problem: &Problem, arch: Option<Arch>, uniform: &[f64]) -> Vec<OutOfRange> {
         let own = self.fields.outside(problem, arch);
         let names = FieldSet::fields(problem.op()).enumerate();
-        let of_fields = names.filter(|(place, _)| own.bits() >> place & 1 == 1).map(|(place, field)| {
-            let (found, trained) = self.fields.describe(problem, arch, place);
+        let of_fields = names.filter(|(bit, _)| own.bits() >> bit & 1 == 1).map(|(bit, field)| {
+            let (found, trained) = self.fields.describe(problem, arch, bit);
             OutOfRange { field, found, trained }
         });
         let of_features = self.ranges.iter().filter_map(|range| {
@@ -77,7 +77,7 @@ fn ranges(model: &Model) -> Vec<Range> {
     columns
         .filter(|((_, scope), _)| matches!(*scope, "problem" | "hardware"))
         .enumerate()
-        .filter_map(|(place, ((feature, _), info))| {
+        .filter_map(|(column, ((feature, _), info))| {
             let [min, max] = match (recorded, info) {
                 (Some(recorded), _) => recorded.get(feature)?,
                 (None, &FeatureInfo::Range { min, max }) => [min, max],
@@ -85,7 +85,7 @@ fn ranges(model: &Model) -> Vec<Range> {
             };
             let field = FieldSet::fields(schema.op()).position(|field| field == feature);
             let field = field.unwrap_or(FieldSet::features(schema.op()));
-            Some(Range { feature, place, field, min, max })
+            Some(Range { feature, place: column, field, min, max })
         })
         .collect()
 }

@@ -88,11 +88,11 @@ impl Segment {
 
     /// The place of a kernel of the pool, if it is ranked here.
     pub(super) fn place(&self, index: usize) -> Option<Place> {
-        let place = index.checked_sub(self.indices.start)?;
+        let offset = index.checked_sub(self.indices.start)?;
         // Mostly all kernels are ranked.
-        let is_same = self.ranked.get(place) == Some(&index);
-        let place = if is_same { place } else { self.ranked.binary_search(&index).ok()? };
-        Some(Place::new(place))
+        let is_same = self.ranked.get(offset) == Some(&index);
+        let offset = if is_same { offset } else { self.ranked.binary_search(&index).ok()? };
+        Some(Place::new(offset))
     }
 
     /// Prepares for the GPUs that another one was used on.

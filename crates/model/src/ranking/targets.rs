@@ -72,12 +72,12 @@ impl Ranker {
     ) -> Result<(), RankError> {
         let (mut filled, mut values): (Option<&Segment>, _) = (None, Values::default());
         for kernel in kernels {
-            let (segment, place) = self.segment_of(kernel).ok_or_else(|| self.not_ranked(kernel))?;
+            let (segment, member) = self.segment_of(kernel).ok_or_else(|| self.not_ranked(kernel))?;
             if !filled.is_some_and(|known| std::ptr::eq(known, segment)) {
                 self.fill(segment, Query { problem, arch: None }, &mut values)?;
                 filled = Some(segment);
             }
-            rows.extend(self.row_of_filled(problem, segment, place, &values)?.0);
+            rows.extend(self.row_of_filled(problem, segment, member, &values)?.0);
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ mod tests {
         for count in [1, 5, usize::MAX] {
             let problem: Problem = GemmProblem::new(300, 4096, 512).into();
             let ranking = ranker.ranking(problem.checked().unwrap(), None, count, &mut scratch).unwrap();
-            let asked: Vec<_> = ranking.places().iter().map(|place| (problem, place.index)).collect();
+            let asked: Vec<_> = ranking.places().iter().map(|ranked| (problem, ranked.index)).collect();
             for target in [Target::Latency, Target::Bandwidth] {
                 let scorer = ranker.target(target).unwrap();
                 for _ in 0..2 {

@@ -141,10 +141,10 @@ impl RowPool {
 
     /// Ranks all kernels for a problem, best first, and passes each place to `place`. Equal scores are in the
     /// order of [`Ties`]; NaN comes last.
-    pub fn rank(&self, problem: &dyn Fields, place: impl FnMut(Ranked)) -> Result<(), RowsError> {
+    pub fn rank(&self, problem: &dyn Fields, put: impl FnMut(Ranked)) -> Result<(), RowsError> {
         ThreadScratch::with(&KEPT, |scratch| {
             let done = self.rank_with(problem, scratch);
-            scratch.ranking.iter().copied().for_each(place);
+            scratch.ranking.iter().copied().for_each(put);
             done
         })
     }

@@ -65,16 +65,16 @@ impl Rows for PoolRows<'_> {
 
     fn column(&self, feature: usize, first: usize, values: &mut [f64]) {
         let PoolFeatures { columns, classes, kernel_values, places, .. } = self.features;
-        let (first, place) = (self.first + first, places[feature]);
+        let (first, column) = (self.first + first, places[feature]);
         match columns[feature] {
-            Column::Uniform => values.fill(self.values.uniform[place]),
+            Column::Uniform => values.fill(self.values.uniform[column]),
             Column::Kernel => {
                 let kernels = kernel_values.chunks_exact(kernel_values.len() / classes.len()).skip(first);
-                values.iter_mut().zip(kernels).for_each(|(to, kernel)| *to = kernel[place]);
+                values.iter_mut().zip(kernels).for_each(|(to, kernel)| *to = kernel[column]);
             }
             Column::Pair => {
                 let count = self.features.class_count;
-                let pair = &self.values.pair[place * count..][..count];
+                let pair = &self.values.pair[column * count..][..count];
                 values.iter_mut().zip(&classes[first..]).for_each(|(to, &class)| *to = pair[class as usize]);
             }
         }

@@ -129,8 +129,8 @@ impl PoolScorer {
         wide.sum_some(&self.lanes, &chosen, &values, scratch);
         for listed in &mut scratch.listed {
             // The lane is one of the chosen.
-            let place = chosen.binary_search(&self.lanes.lane_of[listed.kernel]).unwrap_or(0);
-            listed.score = scratch.listed_sums[place];
+            let run = chosen.binary_search(&self.lanes.lane_of[listed.kernel]).unwrap_or(0);
+            listed.score = scratch.listed_sums[run];
         }
         scratch.listed_lanes = chosen;
         Ok(true)
@@ -177,8 +177,8 @@ fn last_of_best(
             continue;
         }
         best.truncate(count - 1);
-        let place = best.partition_point(|&better| better >= number);
-        best.insert(place, number);
+        let rank = best.partition_point(|&better| better >= number);
+        best.insert(rank, number);
     }
     if best.len() == count { best.last().copied() } else { None }
 }

@@ -174,9 +174,9 @@ mod tests {
             let values: Vec<Vec<f64>> = values.collect();
             let mut row = vec![f64::NAN; forest.num_features()];
             for round in 0..2000_usize {
-                for (place, (column, values)) in prepared.columns.iter().zip(&values).enumerate() {
+                for (question, (column, values)) in prepared.columns.iter().zip(&values).enumerate() {
                     // Columns go through their values at different paces.
-                    row[column.index] = values[round * (2 * place + 1) % values.len()];
+                    row[column.index] = values[round * (2 * question + 1) % values.len()];
                 }
                 let (sum, walked) = (prepared.raw_score(&row), forest.raw_score(&row).unwrap());
                 assert_eq!(sum.to_bits(), walked.to_bits(), "{row:?}");

@@ -82,9 +82,9 @@ pub fn judge_estimated(
     op: Op,
     kernels: &EstimatedKernels,
     ranked: &EstimateScratch,
-    place: usize,
+    rank: usize,
 ) -> Option<Sure> {
-    let places = ranked.ranking().get(place..)?;
+    let places = ranked.ranking().get(rank..)?;
     let (first, next) = places.split_first()?;
     let behind = next.iter().map(|one| LogTime::OfTime.behind(first.score, one.score));
     let (load, shape) = (ranked.load(first.split_k)?, kernels.shape(first.index)?);
@@ -104,8 +104,8 @@ impl Sureness {
     /// The estimate's sureness for an operation, learned from choices on several GPUs (`docs/sureness.md`).
     pub fn for_estimate(op: Op) -> Option<&'static Arc<Self>> {
         static OWN: LazyLock<[Option<Arc<Sureness>>; Op::ALL.len()]> = LazyLock::new(|| {
-            std::array::from_fn(|place| {
-                let op = Op::ALL[place];
+            std::array::from_fn(|rank| {
+                let op = Op::ALL[rank];
                 let own = Sureness::from_json(op, sureness_of(op)).ok()?;
                 // The estimate's times are the sums of its terms.
                 Some(Arc::new(Sureness { times: own.times.map(TimeFit::uncorrected), ..own }))

@@ -16,7 +16,7 @@ const MOST: usize = TERMS + MOST_TERMS;
 
 /// The names of the columns for an operation, in the order of [`Signs::columns`].
 pub fn column_names(op: Op) -> Vec<String> {
-    let behind = (0..BEHIND).map(|place| format!("behind_{}", place + 2));
+    let behind = (0..BEHIND).map(|number| format!("behind_{}", number + 2));
     let own = ["kernels", "log_time"].map(str::to_owned);
     let shares = term_names(op).into_iter().map(|term| format!("share_{term}"));
     behind.chain(own).chain(shares).collect()

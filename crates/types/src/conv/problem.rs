@@ -87,7 +87,7 @@ impl ConvProblem {
     /// The values of [`CONV_COLUMNS`].
     pub fn columns(&self) -> [i64; 19] {
         let values = values(self);
-        PLACES.map(|place| values[place])
+        PLACES.map(|index| values[index])
     }
 
     /// The problem of which nothing is known but what its other fields follow from.
@@ -117,8 +117,8 @@ impl ConvProblem {
         if !(1..=3).contains(&self.ndim) {
             return Err(InvalidField::new("ndim", self.ndim, "1, 2 or 3"));
         }
-        for (place, (field, value)) in Self::FIELDS.iter().zip(values(self)).enumerate() {
-            self.validate_number(place, field, value)?;
+        for (index, (field, value)) in Self::FIELDS.iter().zip(values(self)).enumerate() {
+            self.validate_number(index, field, value)?;
         }
         for (field, value) in [("C", self.c), ("K", self.k)] {
             if value % self.g != 0 {
@@ -142,9 +142,14 @@ impl ConvProblem {
     }
 
     /// Axes that the problem does not have hold the smallest number, which is neutral.
-    fn validate_number(&self, place: usize, field: &field::Field, value: i64) -> Result<(), InvalidField> {
-        let is_axis = (FIRST_AXIS..BEHIND_AXES).contains(&place);
-        let neutral = is_axis && (place - FIRST_AXIS) % 3 < 3 - usize::from(self.ndim);
+    fn validate_number(
+        &self,
+        field_index: usize,
+        field: &field::Field,
+        value: i64,
+    ) -> Result<(), InvalidField> {
+        let is_axis = (FIRST_AXIS..BEHIND_AXES).contains(&field_index);
+        let neutral = is_axis && (field_index - FIRST_AXIS) % 3 < 3 - usize::from(self.ndim);
         let most = if neutral { field.least } else { field.most };
         if !matches!(field.kind, Kind::Number) || (field.least..=most).contains(&value) {
             return Ok(());

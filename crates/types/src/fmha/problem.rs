@@ -156,13 +156,13 @@ impl FmhaProblem {
     /// The values of [`FMHA_COLUMNS`].
     pub fn columns(&self) -> [i64; 13] {
         let values = values(self);
-        PLACES.map(|place| values[place])
+        PLACES.map(|index| values[index])
     }
 
     /// The values of [`FMHA_MORE_COLUMNS`].
     pub fn more_columns(&self) -> [i64; 13] {
         let values = values(self);
-        MORE_PLACES.map(|place| values[place])
+        MORE_PLACES.map(|index| values[index])
     }
 
     /// The problem of which only the sizes are known that a table always has.
@@ -399,7 +399,7 @@ impl Given<FmhaProblem> {
     pub fn signature(cells: &dyn Fields) -> Result<Self, InvalidField> {
         let is_one = |one: &FieldName| {
             field::place(FmhaProblem::FIELDS, one.name)
-                .is_some_and(|place| is_of_kernels(&FmhaProblem::FIELDS[place]))
+                .is_some_and(|index| is_of_kernels(&FmhaProblem::FIELDS[index]))
         };
         Self::strict(cells, FieldName::all::<FmhaProblem>().filter(is_one))
     }

@@ -53,8 +53,8 @@ impl Number {
     fn bounds(self) -> (&'static str, [i64; 2]) {
         let any = [1, MAX_KERNEL_EXTENT.into()];
         match self {
-            Self::Field(place) => {
-                let field = &GemmKernel::FIELDS[place];
+            Self::Field(index) => {
+                let field = &GemmKernel::FIELDS[index];
                 // No name says 0, except for tiles in their order.
                 let least = i64::from(!field.name.starts_with("partition_"));
                 let is_flag = matches!(field.kind, Kind::Flag);
@@ -77,7 +77,7 @@ impl Number {
             variant.quant.as_ref().and_then(group).map_or(1, |group| axis(group).into())
         };
         match self {
-            Self::Field(place) => values(kernel)[place],
+            Self::Field(index) => values(kernel)[index],
             One => 1,
             ScaleM => scale(|quant| quant.group_a, |group| group.m),
             ScaleN => scale(|quant| quant.group_b, |group| group.n),
@@ -242,8 +242,8 @@ pub(super) fn write(kernel: &GemmKernel) -> String {
             name += if kernel.variant.row_scales { "_aqrm" } else { "" };
             continue;
         }
-        for (place, number) in part.iter().enumerate() {
-            name.push(if place == 0 { '_' } else { 'x' });
+        for (index, number) in part.iter().enumerate() {
+            name.push(if index == 0 { '_' } else { 'x' });
             if *part == SCHEDULER {
                 name += SCHEDULERS[kernel.scheduler as usize];
                 continue;
@@ -300,9 +300,9 @@ impl Family {
                 continue;
             }
             let whole = scan.clone();
-            for (place, &number) in part.iter().enumerate() {
+            for (index, &number) in part.iter().enumerate() {
                 let (what, range) = number.bounds();
-                if place == 0 {
+                if index == 0 {
                     scan.separator(what)?;
                 } else if !scan.eat("x") {
                     let found = whole.rest().trim_start_matches('_').split('_').next().unwrap_or_default();
@@ -375,8 +375,8 @@ impl Numbers {
     /// The values of a kernel's fields, with those that the name says.
     fn over(&self, mut fields: [i64; MOST_FIELDS]) -> [i64; MOST_FIELDS] {
         for &(number, value) in &self.0 {
-            if let Number::Field(place) = number {
-                fields[place] = value;
+            if let Number::Field(index) = number {
+                fields[index] = value;
             }
         }
         fields
@@ -610,7 +610,7 @@ mod tests {
     /// A name says how many bits elements have, not their type.
     #[test]
     fn types_are_those_that_a_name_may_stand_for() {
-        let [rows, groups, batch] = [0, 3, 2].map(|place| named(NAMES[place].0));
+        let [rows, groups, batch] = [0, 3, 2].map(|index| named(NAMES[index].0));
         let computes = |kernel: &GemmKernel, fields: &str| {
             let text = format!("M=64,N=64,K=128,{fields}");
             let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
@@ -659,20 +659,20 @@ mod tests {
     /// groups.
     #[test]
     fn a_shuffled_b_is_read_in_whole_tiles() {
-        for (place, request, whole) in [
+        for (index, request, whole) in [
             (5, "quant=rowcolquant,preshuffle=1", true),
             (11, "quant=rowcolquant,preshuffle=1", true),
             (4, "quant=abquant,group_b=1x128x128,preshuffle=1", true),
             (9, "quant=abquant,group_b=1x128x128,preshuffle=1", false),
             (0, "quant=rowcolquant", false),
         ] {
-            let kernel = KernelKind::Gemm(named(NAMES[place].0));
+            let kernel = KernelKind::Gemm(named(NAMES[index].0));
             for (shape, is_whole) in
                 [("M=3,N=256,K=512", true), ("M=3,N=272,K=512", false), ("M=3,N=256,K=560", false)]
             {
                 let text = format!("{shape},dtype_c=bf16,{request}");
                 let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::new(Op::Gemm)).unwrap();
-                assert_eq!(kernel.matches(&problem), is_whole || !whole, "{} {text}", NAMES[place].0);
+                assert_eq!(kernel.matches(&problem), is_whole || !whole, "{} {text}", NAMES[index].0);
                 let kernel = Kernel { name: String::new(), kind: kernel.clone() };
                 assert_eq!(kernel.misfit(&problem).is_none(), is_whole || !whole);
             }

@@ -126,8 +126,8 @@ impl KernelKind {
 fn types(op: Op, fields: &[Field], values: &[i64]) -> String {
     let words = Operation::get(op).variant_fields.iter().filter(|name| **name != "direction");
     let word = |name: &&str| {
-        let place = place(fields, name)?;
-        fields[place].words().is_some().then(|| fields[place].text(values[place]))
+        let index = place(fields, name)?;
+        fields[index].words().is_some().then(|| fields[index].text(values[index]))
     };
     words.filter_map(word).collect::<Vec<_>>().join(" ")
 }

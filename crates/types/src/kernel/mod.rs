@@ -48,8 +48,8 @@ impl KernelKind {
     /// The word of its pipeline, how loads overlap with arithmetic; `None` for an operation without them.
     pub fn pipeline(&self) -> Option<&'static str> {
         let fields = Self::fields(self.op());
-        let place = place(fields, "pipeline")?;
-        fields[place].words()?.get(self.values()[place] as usize).copied()
+        let index = place(fields, "pipeline")?;
+        fields[index].words()?.get(self.values()[index] as usize).copied()
     }
 
     /// The fields of an operation's kernels.

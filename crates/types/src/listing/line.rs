@@ -57,8 +57,8 @@ pub(super) fn parse_line(
 fn behind(text: &str) -> Option<Problem> {
     const BEGINNINGS: [&str; 3] = ["direction=", "M=", "api_family="];
     let places = BEGINNINGS.iter().flat_map(|beginning| text.match_indices(beginning));
-    places.filter(|(place, _)| *place > 0).find_map(|(place, _)| {
-        let (start, end) = text.split_at(place);
+    places.filter(|(index, _)| *index > 0).find_map(|(index, _)| {
+        let (start, end) = text.split_at(index);
         if !BEGINNINGS.iter().any(|begins| begins.starts_with(start) || start.starts_with(begins)) {
             return None;
         }

@@ -16,8 +16,8 @@ impl StatedFields {
         let dtypes = Op::ALL.iter().filter_map(|&op| Operation::get(op).dtype_fields.split_first());
         // Of the first input, one type is all that most texts give, under any of its names.
         let firsts = Op::ALL.iter().filter_map(|&op| {
-            let place = place(Operation::get(op).problem, Operation::get(op).dtype_fields.first()?)?;
-            Some(Operation::get(op).problem[place].names())
+            let index = place(Operation::get(op).problem, Operation::get(op).dtype_fields.first()?)?;
+            Some(Operation::get(op).problem[index].names())
         });
         Self {
             direction: ["direction", "variant"].into_iter().any(has),

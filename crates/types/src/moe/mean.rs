@@ -37,8 +37,8 @@ impl MeanRouting {
     /// in between.
     #[inline]
     pub fn tiles_of(&self, rows: f64) -> f64 {
-        let place = (rows / TILES[0] as f64).log2().clamp(0.0, (TILES.len() - 1) as f64);
-        let (low, part) = (place.floor() as usize, place.fract());
+        let position = (rows / TILES[0] as f64).log2().clamp(0.0, (TILES.len() - 1) as f64);
+        let (low, part) = (position.floor() as usize, position.fract());
         if part == 0.0 {
             let count = self.tiles[low] * (TILES[low] as f64 / rows).min(1.0);
             return count.max(self.active);

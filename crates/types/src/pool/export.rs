@@ -34,7 +34,7 @@ impl Default for ExportOptions<'_> {
 /// The form of a key; `None` if no field has it.
 pub(super) fn form(op: Op, key: &str) -> Option<KeyForm> {
     let own =
-        || field::place(KernelKind::fields(op), key).map(|place| Own(KernelKind::fields(op)[place].name));
+        || field::place(KernelKind::fields(op), key).map(|index| Own(KernelKind::fields(op)[index].name));
     let other = KernelKeys::get(op).forms.iter().find(|(known, _)| *known == key);
     other.map(|(_, form)| *form).or_else(own)
 }
@@ -207,7 +207,7 @@ fn word(kind: &KernelKind, key: &str) -> String {
     let own = each_operation!(kind, KernelKind(own) => own.word(key));
     let of_field = || {
         let fields = KernelKind::fields(kind.op());
-        let text = |place: usize| fields[place].text(kind.values()[place]);
+        let text = |index: usize| fields[index].text(kind.values()[index]);
         field::place(fields, key).map_or_else(String::new, text)
     };
     own.map_or_else(of_field, str::to_owned)

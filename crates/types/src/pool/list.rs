@@ -75,9 +75,9 @@ fn read_csv(text: Text<'_>, arch: Option<Arch>, builder: &mut Builder) -> Result
             if is_there && has_time && !builder.measured.contains(&*name) {
                 builder.measured.insert(name.clone().into_owned());
             }
-            if let Some(&place) = places.get(&*name) {
+            if let Some(&index) = places.get(&*name) {
                 // A kernel of several architectures is of none.
-                kernels[place].1 = kernels[place].1.filter(|first| Some(*first) == own);
+                kernels[index].1 = kernels[index].1.filter(|first| Some(*first) == own);
                 continue;
             }
             let kernel = named(&name).map_err(|error| at(error.within(field.name)))?;

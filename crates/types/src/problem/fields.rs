@@ -18,8 +18,8 @@ impl FieldSet {
     /// The names that an operation's problems have; a name's place is its bit in [`FieldSet::bits`].
     pub fn fields(op: Op) -> impl ExactSizeIterator<Item = &'static str> {
         let count = Problem::fields(op).len();
-        (0..count + 2).map(move |place| {
-            Problem::fields(op).get(place).map_or_else(|| BEHIND[place - count], |field| field.name)
+        (0..count + 2).map(move |index| {
+            Problem::fields(op).get(index).map_or_else(|| BEHIND[index - count], |field| field.name)
         })
     }
 
@@ -40,12 +40,12 @@ impl FieldSet {
 
     /// The fields of the set, in their order.
     pub fn names(self, op: Op) -> impl Iterator<Item = &'static str> {
-        Self::fields(op).enumerate().filter(move |(place, _)| self.0 >> place & 1 == 1).map(|(_, name)| name)
+        Self::fields(op).enumerate().filter(move |(bit, _)| self.0 >> bit & 1 == 1).map(|(_, name)| name)
     }
 
     /// The set, with the field at a place added if `set`.
-    pub const fn with(self, place: usize, set: bool) -> Self {
-        Self(self.0 | (set as u64) << place)
+    pub const fn with(self, bit: usize, set: bool) -> Self {
+        Self(self.0 | (set as u64) << bit)
     }
 
     /// The place of the architecture.

@@ -88,8 +88,8 @@ impl Problem {
     #[inline]
     pub fn unknown(&self) -> FieldSet {
         let name = each_operation!(self, Self(problem) => problem.unknown());
-        let place = name.and_then(|name| field::place(Self::fields(self.op()), name));
-        place.map_or(FieldSet::NONE, |place| FieldSet::NONE.with(place, true))
+        let position = name.and_then(|name| field::place(Self::fields(self.op()), name));
+        position.map_or(FieldSet::NONE, |index| FieldSet::NONE.with(index, true))
     }
 
     /// A cell of a table, by any name of a field; empty where the problem has no such thing.
@@ -101,7 +101,7 @@ impl Problem {
     /// The number of a field by any of its names.
     pub fn value(&self, name: &str) -> Option<(&'static Field, i64)> {
         let fields = Self::fields(self.op());
-        field::place(fields, name).map(|place| (&fields[place], self.values()[place]))
+        field::place(fields, name).map(|index| (&fields[index], self.values()[index]))
     }
 
     /// What it asks for, in a few words for messages.
@@ -179,7 +179,7 @@ mod tests {
         fn others<P: OperationProblem + Into<Problem>>(all: &mut Vec<Problem>) {
             let usual = field::values(&P::USUAL);
             all.push(P::USUAL.into());
-            for (place, field) in P::FIELDS.iter().enumerate() {
+            for (index, field) in P::FIELDS.iter().enumerate() {
                 let values = match field.kind {
                     Kind::Word(vocabulary) => (0..vocabulary.words.len() as i64).collect(),
                     Kind::Flag => vec![0, 1],
@@ -187,9 +187,9 @@ mod tests {
                     // Only where there are scales.
                     Kind::Shape => vec![],
                 };
-                for value in values.into_iter().filter(|value| *value != usual[place]) {
+                for value in values.into_iter().filter(|value| *value != usual[index]) {
                     let mut changed = usual;
-                    changed[place] = value;
+                    changed[index] = value;
                     all.push(P::read(&changed, &P::USUAL).into());
                 }
             }

@@ -159,10 +159,10 @@ impl<'a> Pairs<'a> {
 impl Fields for Pairs<'_> {
     fn get(&self, name: &str) -> Option<&str> {
         let next = self.next.get();
-        let is = |place: &usize| self.pairs.get(*place).is_some_and(|(key, _)| *key == name);
-        let place = Some(next).filter(is).or_else(|| (0..self.pairs.len()).find(is))?;
-        self.next.set(place + 1);
-        Some(self.pairs[place].1)
+        let is = |index: &usize| self.pairs.get(*index).is_some_and(|(key, _)| *key == name);
+        let index = Some(next).filter(is).or_else(|| (0..self.pairs.len()).find(is))?;
+        self.next.set(index + 1);
+        Some(self.pairs[index].1)
     }
 }
 

@@ -145,12 +145,12 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
     check_line(op, columns)?;
     let header = Header::new(op, columns, also)?;
     let (mut wrong, mut unknown) = (Vec::new(), Vec::new());
-    for (place, &name) in columns.iter().enumerate().filter(|(_, name)| !header.is_known(name)) {
-        let is_among_fields = header.is_among_fields(place);
+    for (column, &name) in columns.iter().enumerate().filter(|(_, name)| !header.is_known(name)) {
+        let is_among_fields = header.is_among_fields(column);
         if is_among_fields && name.is_empty() {
-            let place = place + 1;
+            let number = column + 1;
             return other(format!(
-                "column {place} among those of problems has no name, expected the name of a field"
+                "column {number} among those of problems has no name, expected the name of a field"
             ));
         }
         // An index, or what spreadsheets leave behind; but among fields, it is one that lost its name.
@@ -184,8 +184,8 @@ fn check_line(op: Op, columns: &[&str]) -> Result<(), HeaderError> {
 
 /// Refuses names that stand twice.
 fn check_twice(columns: &[&str]) -> Result<(), HeaderError> {
-    for (place, name) in columns.iter().enumerate() {
-        if !name.is_empty() && columns[..place].contains(name) {
+    for (column, name) in columns.iter().enumerate() {
+        if !name.is_empty() && columns[..column].contains(name) {
             return other(format!("column '{name}' appears twice"));
         }
     }
@@ -250,9 +250,9 @@ impl<'a> Header<'a> {
     }
 
     /// Whether the columns before and after are fields.
-    fn is_among_fields(&self, place: usize) -> bool {
-        let is_field = |place: usize| self.columns.get(place).is_some_and(|name| self.is_field(name));
-        place > 0 && is_field(place - 1) && is_field(place + 1)
+    fn is_among_fields(&self, index: usize) -> bool {
+        let is_field = |column: usize| self.columns.get(column).is_some_and(|name| self.is_field(name));
+        index > 0 && is_field(index - 1) && is_field(index + 1)
     }
 
     /// The fields that an unknown name may stand for; none if it can hardly be meant for one.

@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path, pool: &Pool) -> Result<RecordedOutcomes, CliErro
 /// A row's time, or why it has none, as far as its file says.
 fn outcome(measurements: &Measurements, row: &Row) -> Outcome {
     if !row.is_valid {
-        let failure = usize::from(row.failure).checked_sub(1).map(|place| &measurements.failures()[place]);
+        let failure = usize::from(row.failure).checked_sub(1).map(|class| &measurements.failures()[class]);
         let class = failure.and_then(|failure| failure.class.parse().ok());
         return Outcome::failed(class.unwrap_or(FailureClass::Invalid), "");
     }

@@ -70,7 +70,7 @@ impl Columns {
             columns.extend(others.iter().map(|&target| Other(target)));
         }
         if args.terms || is_estimate && !is_for_people {
-            columns.extend(term_names(op).into_iter().enumerate().map(|(place, name)| Term(place, name)));
+            columns.extend(term_names(op).into_iter().enumerate().map(|(term, name)| Term(term, name)));
         }
         let last: &[Column] = if is_for_people {
             &[Kernel, Notes]
@@ -160,7 +160,7 @@ impl Line<'_> {
             Column::Loss => figure(self.outlook.loss(score), words::percent),
             Column::Score => score.into(),
             Column::Other(_) => Cell::Empty,
-            Column::Term(place, _) => self.terms.get(place).map(|&(_, term)| term).into(),
+            Column::Term(index, _) => self.terms.get(index).map(|&(_, term)| term).into(),
             Column::Tie => self.is_tied.then_some("=").into(),
             Column::Unmeasured => Some(self.unmeasured).filter(|words| !words.is_empty()).into(),
             Column::OutOfRange => self.out_of_range.clone(),

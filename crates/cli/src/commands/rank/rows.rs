@@ -119,7 +119,7 @@ impl Rows<'_> {
         query.notes.expect(&outlook);
         let lines = self.lines(&mut ranking)?;
         let has_terms = self.columns.any(|column| matches!(column, Column::Term(..)));
-        let row = |&(place, ranked, equal, is_tied): &Grouped| {
+        let row = |&(rank, ranked, equal, is_tied): &Grouped| {
             pairs.push((problem.with_split(ranked.split_k), ranked.index));
             let terms = if has_terms {
                 ranker.terms(&problem.with_split(ranked.split_k), ranked.index)
@@ -128,7 +128,7 @@ impl Rows<'_> {
             };
             let line = Line {
                 label,
-                place,
+                place: rank,
                 ranked,
                 equal,
                 kernel: ranker.name(ranked.index),
@@ -149,7 +149,7 @@ impl Rows<'_> {
     /// its score, so that the order of both says nothing.
     fn lines(&self, ranking: &mut Ranking<'_, '_>) -> Result<Vec<Grouped>, RankError> {
         let mut lines: Vec<Grouped> = Vec::new();
-        for (place, ranked) in ranking.enumerate() {
+        for (index, ranked) in ranking.enumerate() {
             let ranked = ranked?;
             let last = lines.last_mut().filter(|(_, before, ..)| before.score == ranked.score);
             let is_tied = last.is_some();
@@ -163,7 +163,7 @@ impl Rows<'_> {
             if lines.len() == self.query.top {
                 break;
             }
-            lines.push((place, ranked, 0, is_tied));
+            lines.push((index, ranked, 0, is_tied));
         }
         Ok(lines)
     }

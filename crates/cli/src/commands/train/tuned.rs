@@ -49,9 +49,9 @@ impl<'a> TunedRows<'a> {
         };
         let rows = self.rows.measurements.rows();
         for item in &ranking.data.problems {
-            let row = |place: usize| &rows[ranking.data.rows[place] as usize];
-            let score = |place: usize| ranking.validation.predictions[place];
-            let winner = item.span.clone().find(|&place| row(place).share == Some(1.0));
+            let row = |row: usize| &rows[ranking.data.rows[row] as usize];
+            let score = |index: usize| ranking.validation.predictions[index];
+            let winner = item.span.clone().find(|&row_index| row(row_index).share == Some(1.0));
             let shape = self.rows.shape_of(ranking.data.rows[item.span.start]);
             let (Some(winner), Some(shape)) = (winner, shape) else { continue };
             let shape = &self.winners.shapes[shape];
@@ -59,12 +59,12 @@ impl<'a> TunedRows<'a> {
                 continue;
             }
             // Equal scores are in the pool's order, as in selections.
-            let score = |place| score(place).unwrap_or(f64::NEG_INFINITY);
+            let score = |index| score(index).unwrap_or(f64::NEG_INFINITY);
             let mut order: Vec<usize> = item.span.clone().collect();
             order.sort_by(|&one, &other| score(other).total_cmp(&score(one)));
-            let before = order.iter().position(|&place| place == winner);
+            let before = order.iter().position(|&index| index == winner);
             let first = order.first();
-            let us = first.map(|&place| row(place).latency_ms * 1e3).filter(|us| *us > 0.0);
+            let us = first.map(|&index| row(index).latency_ms * 1e3).filter(|us| *us > 0.0);
             let name = format!("{} {}", winners::stem(self.winners.file(shape)), shape.gpu());
             let (kernels, all) = placed.entry(name).or_default();
             *kernels = self.pools[Winners::pool_among(shape, self.pools.len())].len();

@@ -55,7 +55,7 @@ pub(super) fn measure<'a>(
         if sweep.is_over() && !has_rows(&file) {
             break;
         }
-        let texts: Vec<String> = batch.iter().map(|&place| all[place].to_string()).collect();
+        let texts: Vec<String> = batch.iter().map(|&index| all[index].to_string()).collect();
         claim_list(&list, &(texts.join("\n") + "\n"))?;
         sweep.bench(&list, &file, first).inspect_err(|_| {
             if number == 0 && !has_rows(&file) {

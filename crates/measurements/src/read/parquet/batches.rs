@@ -88,19 +88,19 @@ impl<'a> Batches<'a> {
         let groups = self.metadata.metadata().row_groups();
         let mut end = 0;
         let mut held = Vec::new();
-        for (place, group) in (1..).zip(groups) {
+        for (number, group) in (1..).zip(groups) {
             let begin = end;
             end += group.num_rows().max(0) as u64;
             if begin < row + BATCH as u64 && end > row {
-                held.push(place);
+                held.push(number);
             }
         }
-        let place = match (held.first(), held.last()) {
+        let position = match (held.first(), held.last()) {
             (Some(first), Some(last)) if first == last => format!("row group {first} of {}", groups.len()),
             (Some(first), Some(last)) => format!("row groups {first} to {last} of {}", groups.len()),
             _ => "behind the last row group".to_owned(),
         };
-        DataError::format(self.name, format_args!("{place}: {error}"))
+        DataError::format(self.name, format_args!("{position}: {error}"))
     }
 
     fn reader(

@@ -30,7 +30,7 @@ pub(super) fn read(file: File, rows: FileRows<'_>) -> Result<Counts, DataError> 
     let mut before = 0;
     batches.read(&used, |columns, rows| {
         let mut places = vec![None; names_of_columns.len()];
-        used.iter().zip(columns).for_each(|(&place, column)| places[place] = Some(column));
+        used.iter().zip(columns).for_each(|(&index, column)| places[index] = Some(column));
         for row in 0..rows {
             table.take(&BatchRow { places: &places, row }, || format!("row {}", before + row + 1))?;
         }

@@ -109,7 +109,7 @@ pub struct FmhaKernelTerms {
 
 impl FmhaKernelTerms {
     fn tile_of<const N: usize>(&self, places: [usize; N]) -> f64 {
-        float(product(places.map(|place| self.tile[place].into())))
+        float(product(places.map(|index| self.tile[index].into())))
     }
 
     fn feature_count(&self) -> f64 {
@@ -334,8 +334,8 @@ mod tests {
         let kernel = Kernel::from_name(kernel).unwrap();
         let value = |engine: Engine, name: &str| {
             let extractor = Extractor::for_engine(engine);
-            let place = extractor.schema.names().iter().position(|known| *known == name).unwrap();
-            extractor.row(&problem, &kernel.kind).unwrap()[place]
+            let index = extractor.schema.names().iter().position(|known| *known == name).unwrap();
+            extractor.row(&problem, &kernel.kind).unwrap()[index]
         };
         for (name, header, python) in [("bias", 1.0, 0.0), ("qscale", 0.0, 1.0), ("feature_count", 1.0, 0.0)]
         {

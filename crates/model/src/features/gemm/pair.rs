@@ -86,9 +86,9 @@ impl PairWith<GemmKernelTerms> for GemmTerms {
     fn load(&self, _hardware: &Hardware) -> GemmLoad {
         let listed = self.groups.as_slice();
         let mut groups = [[0.0; 3]; MAX_GROUPS];
-        for (place, group) in groups.iter_mut().zip(listed) {
+        for (index, group) in groups.iter_mut().zip(listed) {
             let [m, n, _] = group.extents.map(f64::from);
-            *place = [m, n, f64::from(group.count)];
+            *index = [m, n, f64::from(group.count)];
         }
         GemmLoad { element_bytes: self.element_bytes, batch: self.batch, groups, len: listed.len() }
     }

@@ -87,9 +87,10 @@ impl Columns {
         let of_classes = pool.of_classes(columns);
         let columns = of_classes.chunks_exact(pool.distinct().max(1));
         let width = table.kernel_values.len() / classes.len().max(1);
-        let of_class =
-            |members: &Vec<Place>, place: usize| table.kernel_values[first_of(members).get() * width + place];
-        let own_column = |place| members.iter().map(|members| of_class(members, place)).collect();
+        let of_class = |members: &Vec<Place>, column: usize| {
+            table.kernel_values[first_of(members).get() * width + column]
+        };
+        let own_column = |column| members.iter().map(|members| of_class(members, column)).collect();
         let class_values = columns.map(<[f64]>::to_vec).chain((0..width).map(own_column)).collect();
         let places = Column::places(&scopes);
         let class_of = table.classes.to_vec();
@@ -161,19 +162,19 @@ impl Rows for Listed<'_> {
 
     fn column(&self, feature: usize, first: usize, values: &mut [f64]) {
         let Columns { scopes, places, class_values, .. } = self.columns;
-        let place = places[feature];
+        let column = places[feature];
         match scopes[feature] {
-            Column::Uniform => values.fill(self.values.own.uniform[place]),
+            Column::Uniform => values.fill(self.values.own.uniform[column]),
             Column::Pair => {
-                values.copy_from_slice(&self.values.pair[place * self.len() + first..][..values.len()]);
+                values.copy_from_slice(&self.values.pair[column * self.len() + first..][..values.len()]);
             }
             Column::Kernel => match self.classes {
                 Some(classes) => {
                     for (value, &class) in values.iter_mut().zip(&classes[first..]) {
-                        *value = class_values[place][class.get()];
+                        *value = class_values[column][class.get()];
                     }
                 }
-                None => values.copy_from_slice(&class_values[place][first..][..values.len()]),
+                None => values.copy_from_slice(&class_values[column][first..][..values.len()]),
             },
         }
     }

@@ -137,10 +137,10 @@ impl Universal {
 
 /// The least of the `count` best scores, which alone are kept; minus infinity if there are fewer.
 fn last_of(count: usize, scores: &mut Vec<f64>) -> f64 {
-    let Some(place) = count.checked_sub(1).filter(|&place| place < scores.len()) else {
+    let Some(last) = count.checked_sub(1).filter(|&last| last < scores.len()) else {
         return f64::NEG_INFINITY;
     };
-    scores.select_nth_unstable_by(place, |a, b| b.total_cmp(a));
+    scores.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
     scores.truncate(count);
-    scores[place]
+    scores[last]
 }

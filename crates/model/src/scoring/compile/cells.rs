@@ -71,10 +71,10 @@ impl Batch {
     /// Where each tree starts, in their order, and whether it is a single leaf.
     #[cfg(target_arch = "x86_64")]
     pub(in crate::scoring) fn starts(&self) -> impl Iterator<Item = (u32, bool)> {
-        let roots = self.roots.iter().map(|&place| (place, false));
-        let mut starts: Vec<_> = roots.chain(self.lone_leaves.iter().map(|&place| (place, true))).collect();
-        starts.sort_unstable_by_key(|(place, _)| place >> TREE_SHIFT);
-        starts.into_iter().map(|(place, leaf)| (place & CELL, leaf))
+        let roots = self.roots.iter().map(|&start| (start, false));
+        let mut starts: Vec<_> = roots.chain(self.lone_leaves.iter().map(|&start| (start, true))).collect();
+        starts.sort_unstable_by_key(|(start, _)| start >> TREE_SHIFT);
+        starts.into_iter().map(|(start, leaf)| (start & CELL, leaf))
     }
 }
 
@@ -120,11 +120,11 @@ impl Cells {
             }
             let nodes = layout.nodes;
             layout.tree(number, tree, &all)?;
-            let place = (start - current.start) as u32 | (current.trees as u32) << TREE_SHIFT;
+            let root = (start - current.start) as u32 | (current.trees as u32) << TREE_SHIFT;
             if layout.nodes == nodes {
-                current.lone_leaves.push(place);
+                current.lone_leaves.push(root);
             } else {
-                current.roots.push(place);
+                current.roots.push(root);
             }
             if layout.cells.len() - current.start > CELL as usize {
                 return None;
@@ -180,8 +180,8 @@ fn fetch_line(_: *const u32) {}
 /// # Safety
 /// The place is a leaf's, which a walk over these cells has reached.
 #[inline(always)]
-pub(in crate::scoring) unsafe fn leaf_value(cells: &[u32], place: u32) -> f64 {
-    let cell = (place & CELL) as usize;
+pub(in crate::scoring) unsafe fn leaf_value(cells: &[u32], position: u32) -> f64 {
+    let cell = (position & CELL) as usize;
     // SAFETY: by contract, and `Cells::new` laid out whole leaves.
     let (low, high) = unsafe { (get(cells, cell), get(cells, cell + 1)) };
     f64::from_bits(u64::from(low) | u64::from(high) << 32)

@@ -263,8 +263,8 @@ mod tests {
     fn numbers_are_of_the_nodes_questions() {
         let forest = forest(40);
         let (ladders, numbers) = Ladders::new(&forest, &[Column::Kernel, Column::Pair]).unwrap();
-        for (place, tree) in forest.trees().iter().enumerate() {
-            let (node, question) = (tree.node(0), usize::from(numbers.question(place, 0)));
+        for (number, tree) in forest.trees().iter().enumerate() {
+            let (node, question) = (tree.node(0), usize::from(numbers.question(number, 0)));
             let ladder = ladders.ladders.iter().find(|ladder| ladder.questions.contains(&question)).unwrap();
             match (&ladder.rule, node.split) {
                 (Rule::Categorical { words }, Split::Categorical { set }) => {

@@ -26,13 +26,13 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
         let leaves = narrow_walk(cells, batch, all, scratch);
         let rows = &mut scratch.rows[..batch.trees];
         for leaf in 0..leaves {
-            let (place, lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
+            let (position, lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
             // Beyond the list's end, places are arbitrary.
             let ahead = (scratch.leaf_at[leaf + LEAVES_AHEAD] & CELL) as usize;
             fetch_line(cells.as_ptr().wrapping_add(ahead));
             // SAFETY: the walk has reached this leaf.
-            let value = _mm512_set1_pd(unsafe { leaf_value(cells, place) });
-            let tree = (place >> TREE_SHIFT) as usize;
+            let value = _mm512_set1_pd(unsafe { leaf_value(cells, position) });
+            let tree = (position >> TREE_SHIFT) as usize;
             debug_assert!(tree < rows.len());
             // SAFETY: the tree is one of the batch's.
             let row = unsafe { rows.get_unchecked_mut(tree) };
@@ -84,7 +84,7 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
         // (`Cells::new`, `narrow::fit`). Every node and every leaf of the batch is reached at most once, so
         // no list outgrows its room.
         unsafe {
-            let place = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
+            let node = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
             let lanes = _mm512_maskz_loadu_epi32(live, nodes.set.as_ptr().add(head).cast());
             let cell = _mm512_loadu_si512(cell_of.as_ptr().add(head).cast());
             let yes = _mm512_loadu_si512(answer_of.as_ptr().add(head).cast());
@@ -93,10 +93,10 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
 
             let near_lanes = _mm512_and_si512(lanes, yes);
             let far_lanes = _mm512_andnot_si512(yes, lanes);
-            let near = _mm512_add_epi32(place, _mm512_set1_epi32(1));
+            let near = _mm512_add_epi32(node, _mm512_set1_epi32(1));
             let distance = _mm512_srli_epi32::<FAR_SHIFT>(cell);
             let distance = _mm512_and_si512(distance, _mm512_set1_epi32(FAR_MAX as i32));
-            let far = _mm512_add_epi32(place, distance);
+            let far = _mm512_add_epi32(node, distance);
             let any_near = _mm512_test_epi32_mask(near_lanes, near_lanes);
             let any_far = _mm512_test_epi32_mask(far_lanes, far_lanes);
             let near_leaf = _mm512_test_epi32_mask(cell, _mm512_set1_epi32(NEAR_LEAF as i32));

@@ -324,10 +324,10 @@ fn score_portable(cells: &Cells, all: u32, scratch: &mut Scratch) {
         let leaves = walk(&cells.cells[batch.start..], batch, all, scratch);
         let rows = &mut scratch.rows[..batch.trees];
         for leaf in 0..leaves {
-            let (place, mut lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
+            let (position, mut lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
             // SAFETY: the walk has reached this leaf.
-            let value = unsafe { leaf_value(&cells.cells[batch.start..], place) };
-            let row = &mut rows[(place >> TREE_SHIFT) as usize].0;
+            let value = unsafe { leaf_value(&cells.cells[batch.start..], position) };
+            let row = &mut rows[(position >> TREE_SHIFT) as usize].0;
             while lanes != 0 {
                 // SAFETY: a lane is below 32.
                 unsafe { set(row, lanes.trailing_zeros() as usize, value) };
@@ -359,18 +359,18 @@ fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> usize 
         // most once, so neither list outgrows the room for all of them and one more, which takes writes
         // without lanes.
         unsafe {
-            let (place, lanes) = (get(node_at, head), get(node_set, head));
+            let (node, lanes) = (get(node_at, head), get(node_set, head));
             head += 1;
-            let cell = get(cells, (place & CELL) as usize);
+            let cell = get(cells, (node & CELL) as usize);
             let yes = get(answers, (cell & QUESTION) as usize);
             let yes = if cell & FLIPPED == 0 { yes } else { !yes };
-            let far = place + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
-            for (place, lanes, leaf) in
-                [(place + 1, lanes & yes, cell & NEAR_LEAF), (far, lanes & !yes, cell & FAR_LEAF)]
+            let far = node + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
+            for (node, lanes, leaf) in
+                [(node + 1, lanes & yes, cell & NEAR_LEAF), (far, lanes & !yes, cell & FAR_LEAF)]
             {
-                set(node_at, tail, place);
+                set(node_at, tail, node);
                 set(node_set, tail, lanes);
-                set(leaf_at, leaves, place);
+                set(leaf_at, leaves, node);
                 set(leaf_set, leaves, lanes);
                 let (some, leaf) = (usize::from(lanes != 0), usize::from(leaf != 0));
                 tail += some & !leaf;

@@ -81,14 +81,14 @@ impl Rungs {
             kernel,
             others: Vec::new(),
         };
-        for (place, ladder) in ladders.ladders.iter().enumerate() {
+        for (number, ladder) in ladders.ladders.iter().enumerate() {
             if ladder.scope == Column::Kernel {
                 continue;
             }
             if let Some(numeric) = Numeric::new(ladder, &mut rungs.eights) {
                 rungs.numeric.push(numeric);
             } else {
-                rungs.others.push(place);
+                rungs.others.push(number);
             }
         }
         Some(rungs)
@@ -111,7 +111,7 @@ impl Rungs {
         // SAFETY: the token proves that the CPU has the features.
         unsafe { self.answer_numeric(low_bits(pool.lanes) as u32, values, answers) };
         pool.answer_kernel(self.kernel.clone(), answers);
-        for ladder in self.others.iter().filter_map(|&place| pool.ladders.ladders.get(place)) {
+        for ladder in self.others.iter().filter_map(|&ladder_index| pool.ladders.ladders.get(ladder_index)) {
             pool.answer_ladder(ladder, values, answers);
         }
     }
@@ -143,8 +143,8 @@ impl Numeric {
         u16::try_from((places * WIDTH + 1) * WIDTH).ok()?;
         let start = u32::try_from(all.len()).ok()?;
         let mut append = |numbers: &[f64], eights: usize| {
-            let number = |place: usize| numbers.get(place).copied().unwrap_or(f64::INFINITY);
-            let eight = |eight: usize| Eight(std::array::from_fn(|place| number(eight * WIDTH + place)));
+            let number = |rung: usize| numbers.get(rung).copied().unwrap_or(f64::INFINITY);
+            let eight = |eight: usize| Eight(std::array::from_fn(|lane| number(eight * WIDTH + lane)));
             all.extend((0..eights).map(eight));
         };
         append(&ends, places);

@@ -187,7 +187,7 @@ impl Draft {
         let mut order: Vec<usize> = (0..self.values.len()).collect();
         order.sort_by(|&a, &b| self.values[b].total_cmp(&self.values[a]));
         let moved = |leaves: u16| {
-            (0..).zip(&order).fold(0, |moved, (place, &leaf)| moved | (leaves >> leaf & 1) << place)
+            (0..).zip(&order).fold(0, |moved, (bit, &leaf)| moved | (leaves >> leaf & 1) << bit)
         };
         for split in &mut self.splits {
             (split.yes, split.no) = (moved(split.yes), moved(split.no));

@@ -132,13 +132,13 @@ impl Alike {
         };
         for tree in 0..trees {
             let (part, nodes, leaves) = (parts.get(tree), alike.children.len(), alike.leaves.len());
-            let place = |slot: usize| match slot.checked_sub(LEAVES) {
+            let leaf_of = |slot: usize| match slot.checked_sub(LEAVES) {
                 Some(node) => NodeNumber::node(nodes + node),
                 None => NodeNumber::leaf(leaves + slot),
             };
-            alike.roots.push(place(if part.nodes.is_empty() { 0 } else { LEAVES }));
+            alike.roots.push(leaf_of(if part.nodes.is_empty() { 0 } else { LEAVES }));
             let children =
-                part.nodes.iter().map(|node| [YES, NO].map(|answer| place(node.child(answer).into())));
+                part.nodes.iter().map(|node| [YES, NO].map(|answer| leaf_of(node.child(answer).into())));
             alike.children.extend(children);
             alike.leaves.extend(part.values.iter().map(|&value| Leaf { value, tree: tree as u32 }));
             // Trees before it that are in the queue with it.
@@ -248,9 +248,9 @@ impl Alike {
             // SAFETY: the token proves that the CPU has AVX2; places are of leaves.
             return unsafe { vectors::add::<N>((places, rows), &self.rounded, totals) };
         }
-        for (place, rows) in places.iter().zip(rows) {
+        for (lane, rows) in places.iter().zip(rows) {
             // SAFETY: the place of a leaf.
-            let rounded = unsafe { get(&self.rounded, place.number()) };
+            let rounded = unsafe { get(&self.rounded, lane.number()) };
             for row in 0..16 * N {
                 totals[row] += if rows >> row & 1 == 0 { 0 } else { i32::from(rounded) };
             }
@@ -277,8 +277,8 @@ impl Alike {
             self.choose((places, reached), now, values, avx2);
             let mut all = [0.0; TOGETHER];
             for values in &values[..self.roots.len()] {
-                for place in 0..TOGETHER {
-                    all[place] += values[place];
+                for lane in 0..TOGETHER {
+                    all[lane] += values[lane];
                 }
             }
             for sum in all {
@@ -306,11 +306,11 @@ impl Alike {
             return unsafe { vectors::choose((places, reached), &self.leaves, wanted, values) };
         }
         let bits = bits_of(wanted);
-        for (place, reached) in places.iter().zip(reached) {
-            let Leaf { value, tree } = self.leaves[place.number()];
-            for place in 0..TOGETHER {
-                if reached & bits[place] != 0 {
-                    values[tree as usize][place] = value;
+        for (leaf, reached) in places.iter().zip(reached) {
+            let Leaf { value, tree } = self.leaves[leaf.number()];
+            for lane in 0..TOGETHER {
+                if reached & bits[lane] != 0 {
+                    values[tree as usize][lane] = value;
                 }
             }
         }

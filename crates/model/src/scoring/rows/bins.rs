@@ -79,12 +79,12 @@ impl Positions {
             }
             let before = SOME + steps.len() as u16 - 1;
             // A place that no row has changes no answer. It is left out without a branch on it.
-            for place in least..most {
-                places[count & 255] = place as u8;
-                count += usize::from(taken[place]);
-                codes[place] = before + count as u16;
+            for step in least..most {
+                places[count & 255] = step as u8;
+                count += usize::from(taken[step]);
+                codes[step] = before + count as u16;
             }
-            steps.extend(places[..count].iter().map(|&place| (number as u32, place)));
+            steps.extend(places[..count].iter().map(|&step| (number as u32, step)));
         }
     }
 
@@ -130,11 +130,11 @@ impl Positions {
         for at in 0..steps.len() {
             // SAFETY: there is a mask for each step, and all rows of a slab have positions (`find`).
             unsafe {
-                let (stair, place) = get(steps, at);
+                let (stair, step) = get(steps, at);
                 let positions =
                     self.bytes.as_ptr().add(stair as usize * self.stride + first).cast::<[u8; 64]>();
                 for word in 0..words {
-                    set(masks, at * words + word, at_most(&*positions.add(word), place, avx2));
+                    set(masks, at * words + word, at_most(&*positions.add(word), step, avx2));
                 }
             }
         }

@@ -173,7 +173,7 @@ fn whole(
 ) {
     steps.clear();
     for (number, stair) in compiled.stairs.iter().enumerate() {
-        steps.extend((0..stair.questions.len()).map(|place| (number as u32, place as u8)));
+        steps.extend((0..stair.questions.len()).map(|step| (number as u32, step as u8)));
     }
     slabs((&compiled.parts, compiled.parts_of(trees)), (positions, steps), slab, sums, avx2);
 }

@@ -150,7 +150,7 @@ fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
         splits.len = 0;
         // SAFETY: as in `narrow_walk`; the split list has room for a vector, and holds no more.
         unsafe {
-            let place = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
+            let node = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
             let set = _mm512_loadu_si512(nodes.set.as_ptr().add(head).cast());
             let cell = _mm512_loadu_si512(cell_of.as_ptr().add(head).cast());
             let answer = _mm512_loadu_si512(answer_of.as_ptr().add(head).cast());
@@ -163,25 +163,25 @@ fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
             let distance = _mm512_srli_epi32::<FAR_SHIFT>(cell);
             let distance = _mm512_and_si512(distance, _mm512_set1_epi32(FAR_MAX as i32));
             let step = _mm512_mask_mov_epi32(distance, go_near, _mm512_set1_epi32(1));
-            let next = _mm512_add_epi32(place, step);
+            let next = _mm512_add_epi32(node, step);
             let near_leaf = _mm512_test_epi32_mask(cell, _mm512_set1_epi32(NEAR_LEAF as i32));
             let far_leaf = _mm512_test_epi32_mask(cell, _mm512_set1_epi32(FAR_LEAF as i32));
             let leaf = (go_near & near_leaf) | (!go_near & far_leaf);
             nodes.append(uniform & !leaf, next, set);
             leaves.append(uniform & leaf, next, set);
-            splits.append(live & !uniform, place, set);
+            splits.append(live & !uniform, node, set);
         }
         for split in 0..splits.len {
-            let (place, set) = (splits.at[split], splits.set[split]);
-            let cell = cells[(place & CELL) as usize];
+            let (node, set) = (splits.at[split], splits.set[split]);
+            let cell = cells[(node & CELL) as usize];
             let mask = super::mask(view, masks, answers[(cell & QUESTION) as usize]);
             let (here, fresh) = sets.split_at_mut(used * view.words);
             let here = &mut here[set as usize * view.words..][..view.words];
             let (near, far) = cut(here, &mut fresh[..view.words], mask, cell & FLIPPED != 0);
-            let far_place = place + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
+            let far_place = node + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
             // SAFETY: the lists have room for all nodes and leaves, and more.
             unsafe {
-                offer(&mut nodes, &mut leaves, near, cell & NEAR_LEAF != 0, place + 1, set);
+                offer(&mut nodes, &mut leaves, near, cell & NEAR_LEAF != 0, node + 1, set);
                 offer(&mut nodes, &mut leaves, far, cell & FAR_LEAF != 0, far_place, used as u32);
             }
             used += usize::from(far);
@@ -196,12 +196,12 @@ fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
 ///
 /// There is room for an item after the end of both.
 #[inline(always)]
-unsafe fn offer(nodes: &mut List<'_>, leaves: &mut List<'_>, some: bool, leaf: bool, place: u32, lanes: u32) {
+unsafe fn offer(nodes: &mut List<'_>, leaves: &mut List<'_>, some: bool, leaf: bool, node: u32, lanes: u32) {
     // SAFETY: by contract, both lists have room for an item after their end.
     unsafe {
-        set(nodes.at, nodes.len, place);
+        set(nodes.at, nodes.len, node);
         set(nodes.set, nodes.len, lanes);
-        set(leaves.at, leaves.len, place);
+        set(leaves.at, leaves.len, node);
         set(leaves.set, leaves.len, lanes);
     }
     nodes.len += usize::from(some & !leaf);

@@ -441,9 +441,9 @@ fn sum<T: Copy + AddAssign>(view: View<'_>, scratch: &mut Scratch, sums: &mut [T
         let leaves = walk(view, batch, scratch);
         by_tree(batch, scratch, leaves);
         for &leaf in &scratch.order[..leaves] {
-            let (cells, place) = (&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]);
+            let (cells, position) = (&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]);
             // SAFETY: the walk has reached this leaf.
-            let value = of(unsafe { leaf_value(cells, place) });
+            let value = of(unsafe { leaf_value(cells, position) });
             let words = scratch.leaf_set[leaf as usize] as usize * view.words;
             let words = &scratch.sets[words..words + view.words];
             for (&word, sums) in words.iter().zip(sums.chunks_exact_mut(64)) {
@@ -473,14 +473,14 @@ fn add<T: Copy + AddAssign>(word: u64, sums: &mut [T], value: T) {
 #[inline(always)]
 pub(in crate::scoring) fn by_tree(batch: &Batch, scratch: &mut Scratch, leaves: usize) {
     let mut ends = [0u32; BATCH + 1];
-    for place in &scratch.leaf_at[..leaves] {
-        ends[(place >> TREE_SHIFT) as usize + 1] += 1;
+    for position in &scratch.leaf_at[..leaves] {
+        ends[(position >> TREE_SHIFT) as usize + 1] += 1;
     }
     for tree in 0..batch.trees {
         ends[tree + 1] += ends[tree];
     }
-    for (leaf, place) in scratch.leaf_at[..leaves].iter().enumerate() {
-        let end = &mut ends[(place >> TREE_SHIFT) as usize];
+    for (leaf, position) in scratch.leaf_at[..leaves].iter().enumerate() {
+        let end = &mut ends[(position >> TREE_SHIFT) as usize];
         scratch.order[*end as usize] = leaf as u32;
         *end += 1;
     }
@@ -514,27 +514,27 @@ fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
         // as answers (`Cells::new`, `Wide::fit`). Every node and every leaf of the batch is reached
         // at most once, so neither list outgrows the room for all of them.
         unsafe {
-            let (place, lanes) = (get(&scratch.node_at, head), get(&scratch.node_set, head));
+            let (node, lanes) = (get(&scratch.node_at, head), get(&scratch.node_set, head));
             head += 1;
-            let cell = get(cells, (place & CELL) as usize);
+            let cell = get(cells, (node & CELL) as usize);
             let answer = get(&scratch.answers, (cell & QUESTION) as usize);
-            let far = place + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
+            let far = node + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
             let flipped = cell & FLIPPED != 0;
-            let mut push = |place, lanes, leaf: u32| {
+            let mut push = |node, lanes, leaf: u32| {
                 if leaf == 0 {
-                    set(&mut scratch.node_at, tail, place);
+                    set(&mut scratch.node_at, tail, node);
                     set(&mut scratch.node_set, tail, lanes);
                     tail += 1;
                 } else {
-                    set(&mut scratch.leaf_at, leaves, place);
+                    set(&mut scratch.leaf_at, leaves, node);
                     set(&mut scratch.leaf_set, leaves, lanes);
                     leaves += 1;
                 }
             };
-            let (near, far) = ((place + 1, cell & NEAR_LEAF), (far, cell & FAR_LEAF));
+            let (near, far) = ((node + 1, cell & NEAR_LEAF), (far, cell & FAR_LEAF));
             if answer <= ALL {
-                let (place, leaf) = if (answer == ALL) == flipped { far } else { near };
-                push(place, lanes, leaf);
+                let (node, leaf) = if (answer == ALL) == flipped { far } else { near };
+                push(node, lanes, leaf);
                 continue;
             }
             let mask = mask(view, &scratch.masks, answer);

@@ -163,7 +163,7 @@ impl Sieve {
             isa,
         };
         let count = trees.len();
-        for (place, (number, (values, mut draft))) in trees.into_iter().enumerate() {
+        for (at_tree, (number, (values, mut draft))) in trees.into_iter().enumerate() {
             let shift = shift(values)?;
             let rounded = values.map(|value| (value * scale.factor / f64::from(1 << shift)).round() as i16);
             let own = draft.start(lanes.len(), answers);
@@ -174,7 +174,7 @@ impl Sieve {
             let starts: Vec<u16> = sieve.runs.iter().map(any).collect();
             sieve.starts.extend(starts.chunks(LANES).map(Words::padded));
             for (at, group) in sieve.groups.iter().enumerate() {
-                sieve.own[at * count + place] = Words::padded(&own[group.lanes.clone()]);
+                sieve.own[at * count + at_tree] = Words::padded(&own[group.lanes.clone()]);
             }
             let (low, high) = (rounded.map(|value| value as u8), rounded.map(|value| (value >> 8) as u8));
             let nodes = [uniform, draft.splits.len() - uniform];

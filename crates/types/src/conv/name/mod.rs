@@ -89,7 +89,7 @@ pub struct ConvName {
 impl ConvName {
     /// Whether the name spells a field out; a flag, that it is set.
     pub fn states(&self, field: &str) -> bool {
-        place(ConvKernel::FIELDS, field).is_some_and(|place| self.stated >> place & 1 == 1)
+        place(ConvKernel::FIELDS, field).is_some_and(|bit| self.stated >> bit & 1 == 1)
     }
 
     /// Reads a name of any of the grammars.

@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn devices_are_named_once_and_have_valid_architectures() {
-        for (place, device) in DEVICES.iter().enumerate() {
-            assert!(DEVICES[..place].iter().all(|other| other.name != device.name), "{}", device.name);
+        for (index, device) in DEVICES.iter().enumerate() {
+            assert!(DEVICES[..index].iter().all(|other| other.name != device.name), "{}", device.name);
             assert_eq!(device.arch().is_some(), !device.arch.is_empty(), "{}", device.name);
             assert_eq!(EngineDevice::named(&device.name.replace('_', " ")), Ok(device));
             assert_eq!(device.units == 0, device.arch.is_empty());

@@ -58,7 +58,7 @@ pub fn choose_keys(tokens: &[u32], groups: &[LadderGroup], most: usize) -> Vec<L
     let ends = losses.least_of_each(most.min(tokens.len()));
     let least = ends.iter().map(|end| end.lost).fold(f64::INFINITY, f64::min);
     let fewest = ends.iter().position(|end| end.lost <= least + ENOUGH * tokens.len() as f64);
-    fewest.map_or_else(Vec::new, |place| losses.keys(&ends[place].keys))
+    fewest.map_or_else(Vec::new, |end| losses.keys(&ends[end].keys))
 }
 
 /// The configurations of given keys, in ascending order, that lose least over ascending token counts.
@@ -186,9 +186,9 @@ impl<'a> Losses<'a> {
 
     /// The configurations of keys, each the one that loses least where the key is nearest.
     fn keys(&self, keys: &[u32]) -> Vec<LadderKey> {
-        let of = |(place, &tokens): (usize, &u32)| {
-            let lo = place.checked_sub(1).map_or(0, |before| self.split(keys[before], tokens));
-            let hi = keys.get(place + 1).map_or(self.tokens.len(), |&after| self.split(tokens, after));
+        let of = |(index, &tokens): (usize, &u32)| {
+            let lo = index.checked_sub(1).map_or(0, |before| self.split(keys[before], tokens));
+            let hi = keys.get(index + 1).map_or(self.tokens.len(), |&after| self.split(tokens, after));
             // A key that is nearest to no token count has the configuration of its neighbours.
             let at = lo.min(self.tokens.len().saturating_sub(1));
             LadderKey { tokens, ids: self.choose(at, hi.max(at + 1)).1 }
@@ -233,11 +233,11 @@ mod tests {
                 (0..tokens.len()).filter(|at| set >> at & 1 == 1).map(|at| tokens[at]).collect();
             let choices = groups.len().pow(keys.len() as u32);
             let of_choice = |choice: usize| {
-                let id = |place: usize| choice / groups.len().pow(place as u32) % groups.len();
+                let id = |digit: usize| choice / groups.len().pow(digit as u32) % groups.len();
                 let keys: Vec<LadderKey> = keys
                     .iter()
                     .enumerate()
-                    .map(|(place, &tokens)| LadderKey { tokens, ids: vec![id(place)] })
+                    .map(|(index, &tokens)| LadderKey { tokens, ids: vec![id(index)] })
                     .collect();
                 lost(tokens, groups, &keys)
             };

@@ -86,7 +86,7 @@ impl KnownModel {
             }
         };
         let (model, is_shared) =
-            RANKS.iter().enumerate().find_map(|(place, is)| Some((rank(*is)?, place == 1)))?;
+            RANKS.iter().enumerate().find_map(|(index, is)| Some((rank(*is)?, index == 1)))?;
         Some(Self { topk: model.topk + u32::from(is_shared), ..*model })
     }
 }

@@ -72,29 +72,29 @@ impl<'a> Fields<'a> {
         let Some(form) = form(self.op, key) else { return Ok(()) };
         match form {
             KeyForm::Own(name) => {
-                let place = self.place(name);
-                match self.value(place, key, value).map_err(within)? {
-                    Some(value) => self.assign(key, place, &[value]),
+                let index = self.place(name);
+                match self.value(index, key, value).map_err(within)? {
+                    Some(value) => self.assign(key, index, &[value]),
                     None => Ok(()),
                 }
             }
             KeyForm::Joined(first) => {
                 let text: String = typed(value).map_err(within)?;
-                let place = self.place(first);
-                let Field { least, most, .. } = self.field(place);
+                let index = self.place(first);
+                let Field { least, most, .. } = self.field(index);
                 let shape = text.parse().ok().map(|Mnk { m, n, k }| [m, n, k].map(i64::from));
                 let shape = shape.filter(|three| three.iter().all(|one| (*least..=*most).contains(one)));
                 let expected = format!("three numbers of {least} to {most} joined by 'x'");
                 let shape = shape.ok_or_else(|| within(PoolError::value(quoted(&text), expected)))?;
-                self.assign(key, place, &shape)
+                self.assign(key, index, &shape)
             }
             KeyForm::Shape(first) => {
                 let Extents { m, n, k } = typed(value).map_err(within)?;
-                let place = self.place(first);
+                let index = self.place(first);
                 for (axis, value) in [("m", m), ("n", n), ("k", k)] {
-                    self.bounded(place, value).map_err(|error| within(error.within(axis)))?;
+                    self.bounded(index, value).map_err(|error| within(error.within(axis)))?;
                 }
-                self.assign(key, place, &[m, n, k])
+                self.assign(key, index, &[m, n, k])
             }
             KeyForm::Array(first, count) => {
                 let values: Vec<Value> = typed(value).map_err(within)?;
@@ -112,8 +112,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn field(&self, place: usize) -> &'static Field {
-        &KernelKind::fields(self.op)[place]
+    fn field(&self, index: usize) -> &'static Field {
+        &KernelKind::fields(self.op)[index]
     }
 
     /// The place of a field, by any of its names.
@@ -122,22 +122,22 @@ impl<'a> Fields<'a> {
     }
 
     /// The number of a field; `None` for a word that the exporter cannot spell, which the name has.
-    fn value(&self, place: usize, key: &str, value: &Value) -> Result<Option<i64>, PoolError> {
-        let field = self.field(place);
+    fn value(&self, index: usize, key: &str, value: &Value) -> Result<Option<i64>, PoolError> {
+        let field = self.field(index);
         match (field.kind, value) {
             (Kind::Flag, Value::Number(number)) if KernelKeys::get(self.op).has_counted_flags => {
                 Ok(Some((number.as_i64() > Some(0)).into()))
             }
             (Kind::Flag, _) => typed::<bool>(value).map(|flag| Some(flag.into())),
             (Kind::Number | Kind::Shape, _) => {
-                typed(value).and_then(|number| self.bounded(place, number)).map(Some)
+                typed(value).and_then(|number| self.bounded(index, number)).map(Some)
             }
             (Kind::Word(vocabulary), _) => {
                 let text: String = typed(value)?;
                 if text != "unknown" || !(KernelKeys::get(self.op).may_be_unknown)(key) {
                     return (vocabulary.code)(&text).map(Some).map_err(|error| unknown(&error));
                 }
-                let known = field.text(self.values[place]);
+                let known = field.text(self.values[index]);
                 if SPELLED.contains(&known.as_str()) {
                     let expected = format!("'{known}', which the name gives and the exporter can spell");
                     return Err(PoolError::value("'unknown'", expected));
@@ -147,16 +147,16 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn bounded(&self, place: usize, value: i64) -> Result<i64, PoolError> {
-        let field = self.field(place);
+    fn bounded(&self, index: usize, value: i64) -> Result<i64, PoolError> {
+        let field = self.field(index);
         let error = || PoolError::value(value.to_string(), field.accepted());
         (field.least..=field.most).contains(&value).then_some(value).ok_or_else(error)
     }
 
     /// Gives a field and those behind it their values; they must agree with what the name says.
-    fn assign(&mut self, key: &str, place: usize, values: &[i64]) -> Result<(), PoolError> {
-        let field = self.field(place);
-        let known = &mut self.values[place..place + values.len()];
+    fn assign(&mut self, key: &str, index: usize, values: &[i64]) -> Result<(), PoolError> {
+        let field = self.field(index);
+        let known = &mut self.values[index..index + values.len()];
         if known != values && (self.states)(field.name, known[0]) {
             let text = |value: &i64| match field.kind {
                 Kind::Flag => (*value != 0).to_string(),

@@ -151,8 +151,8 @@ impl TableMaker<'_> {
     /// The problems of a model's file, or of a list, by the tables that they have.
     fn layers(&self, defaults: ProblemDefaults) -> Result<Vec<(TableKey, Vec<MoeProblem>)>, CliError> {
         let mut layers = Layers::new();
-        for (place, problem) in self.problems(defaults)? {
-            let about = |fault: &dyn std::fmt::Display| CliError::Failed(format!("{place}: {fault}"));
+        for (index, problem) in self.problems(defaults)? {
+            let about = |fault: &dyn std::fmt::Display| CliError::Failed(format!("{index}: {fault}"));
             let key =
                 TableKey::from_problem(&problem, self.engine, self.device).map_err(|fault| about(&fault))?;
             let key = TableKey { is_down: false, ..key };
@@ -216,12 +216,12 @@ impl TableMaker<'_> {
         let choices = Choices::new(self, key, problems)?;
         let rows = choices.rows(&kept, &self.args.engine.tokens)?;
         let mut written = Vec::new();
-        for (place, (key, table)) in keys.iter().zip(kept).enumerate() {
+        for (index, (key, table)) in keys.iter().zip(kept).enumerate() {
             let mut table = table;
             if self.engine == Engine::Vllm && table.rows.is_empty() {
                 table.triton = Some(self.args.engine.triton.clone());
             }
-            let own = rows.iter().map(|(tokens, configs)| (*tokens, configs[place]));
+            let own = rows.iter().map(|(tokens, configs)| (*tokens, configs[index]));
             table.rows = own.chain(table.rows).collect();
             let name = key.file_name(self.engine);
             key.check(self.engine, &table).map_err(|fault| CliError::Failed(format!("{name}: {fault}")))?;
@@ -314,8 +314,8 @@ impl Choices {
         let all: std::collections::BTreeSet<u32> = kept_tokens.into_iter().chain(wanted).collect();
         let all: Vec<u32> = all.into_iter().collect();
         let mut rows = self.configs_of(choose_configs(&TOKENS, &self.groups, &all));
-        for (place, row) in rows.iter_mut().enumerate() {
-            self.fit_kept(kept, (&all, place), row)?;
+        for (index, row) in rows.iter_mut().enumerate() {
+            self.fit_kept(kept, (&all, index), row)?;
         }
         Ok(rows)
     }

@@ -78,18 +78,18 @@ struct Pair {
 fn best_pair(stages: &StageRanker<'_>, problem: &MoeProblem) -> Result<Result<Pair, String>, CliError> {
     let mut scratch = RankScratch::default();
     let mut best: BTreeMap<u32, [Option<(f64, usize)>; 2]> = BTreeMap::new();
-    for (place, stage) in problem.stages().enumerate() {
+    for (position, stage) in problem.stages().enumerate() {
         let times = match stages.times(&stage, &mut scratch)? {
             Ok(times) => times,
             Err(error) => return Ok(Err(reason(&error))),
         };
         for (index, kernel) in stages.ranker.pool().iter().enumerate() {
             let KernelKind::Moe(kernel) = &kernel.kind else { continue };
-            let time = times[index] * SHARES[place];
+            let time = times[index] * SHARES[position];
             if kernel.library != GemmLibrary::Aiter || !time.is_finite() {
                 continue;
             }
-            let own = &mut best.entry(kernel.tile.m).or_default()[place];
+            let own = &mut best.entry(kernel.tile.m).or_default()[position];
             if own.is_none_or(|(least, _)| time < least) {
                 *own = Some((time, index));
             }

@@ -36,9 +36,9 @@ pub(super) fn kernel(
     let usual = KernelKind::Fmha(FmhaKernel::USUAL);
     let mut fields = Fields::new(&usual, "", &|_, _| false);
     fields.set("signature", &signature)?;
-    let place = |name| fields.place(name);
+    let index = |name| fields.place(name);
     let [q, v, q_alignment, v_alignment] =
-        ["hdim_q", "hdim_v", "hdim_q_alignment", "hdim_v_alignment"].map(place);
+        ["hdim_q", "hdim_v", "hdim_q_alignment", "hdim_v_alignment"].map(index);
     if !signature.contains_key("hdim_v") {
         fields.values[v] = fields.values[q];
     }
