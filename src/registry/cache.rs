@@ -28,7 +28,7 @@ pub(super) struct Cache {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key {
     words: [u64; WORDS],
-    place: usize,
+    slot: usize,
 }
 
 impl Key {
@@ -42,12 +42,12 @@ impl Key {
             b = (b ^ pair[1]).wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(31);
         }
         let hash = (a ^ b).wrapping_mul(0x9fb2_1c65_1e98_df25);
-        Some(Self { words, place: (hash >> 48) as usize % SLOTS })
+        Some(Self { words, slot: (hash >> 48) as usize % SLOTS })
     }
 
     /// Its place among [`SLOTS`].
-    pub(super) const fn place(&self) -> usize {
-        self.place
+    pub(super) const fn slot(&self) -> usize {
+        self.slot
     }
 }
 
@@ -63,14 +63,14 @@ impl Cache {
         generation: u64,
         names: &'r boxcar::Vec<Name>,
     ) -> Option<Selection<'r>> {
-        let facts = self.slots.get(key.place)?.get(generation, &key.words)?;
+        let facts = self.slots.get(key.slot)?.get(generation, &key.words)?;
         Selection::from_facts(facts, generation, names)
     }
 
     /// Keeps a selection; false if another thread is writing to the same place.
     pub(super) fn put(&self, key: &Key, selection: &Selection<'_>) -> bool {
         self.slots
-            .get(key.place)
+            .get(key.slot)
             .is_some_and(|slot| slot.put(selection.generation, &key.words, &selection.facts()))
     }
 }
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn places_are_spread() {
-        let places: std::collections::HashSet<_> = (1..1000).map(|m| key(m).place).collect();
+        let places: std::collections::HashSet<_> = (1..1000).map(|m| key(m).slot).collect();
         assert!(places.len() > 550, "{} of 1000 problems have a place of their own", places.len());
     }
 

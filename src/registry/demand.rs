@@ -211,7 +211,7 @@ impl Demand {
 
     #[inline]
     pub(super) fn count(&self, key: &Key) {
-        self.counters.count(key.place());
+        self.counters.count(key.slot());
     }
 
     /// Notes a problem that was not answered from memory.
@@ -243,7 +243,7 @@ impl Demand {
     pub(super) fn waiting(&self, generation: u64) -> Vec<Unmeasured> {
         let sums = self.counters.sums();
         let worth = |one: &Unmeasured| {
-            one.run_ms * one.share * sums.get(one.key.place()).map_or(0.0, |&sum| sum as f64)
+            one.run_ms * one.share * sums.get(one.key.slot()).map_or(0.0, |&sum| sum as f64)
         };
         let list = self.list();
         let waiting = list.values().filter(|listed| listed.is_waiting(generation));
@@ -415,7 +415,7 @@ mod tests {
                 scope.spawn(|| (0..each).for_each(|_| demand.count(&key)));
             }
         });
-        assert_eq!(demand.counters.sums()[key.place()], threads * each);
+        assert_eq!(demand.counters.sums()[key.slot()], threads * each);
         let tables: Vec<_> = demand.counters.tables.iter().filter_map(OnceLock::get).collect();
         assert_eq!(tables.len(), threads as usize);
         assert!(tables.iter().all(|table| std::ptr::from_ref(&***table).addr().is_multiple_of(64)));

@@ -59,7 +59,7 @@ impl EventHandle {
     }
 
     /// Its place in such a list.
-    pub(super) fn place(self) -> usize {
+    pub(super) fn slot(self) -> usize {
         self.0.addr().wrapping_sub(1)
     }
 }

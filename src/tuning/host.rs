@@ -31,7 +31,7 @@ impl HostDevice {
     }
 
     fn set(&self, event: EventHandle, when: Option<Instant>) {
-        if let Some(slot) = self.events().get_mut(event.place()) {
+        if let Some(slot) = self.events().get_mut(event.slot()) {
             *slot = when;
         }
     }
@@ -74,7 +74,7 @@ impl Device for HostDevice {
 
     fn elapsed_ms(&self, start: EventHandle, stop: EventHandle) -> Result<f64, DeviceError> {
         let events = self.events();
-        let when = |event: EventHandle| events.get(event.place()).copied().flatten();
+        let when = |event: EventHandle| events.get(event.slot()).copied().flatten();
         let elapsed = when(start).zip(when(stop)).map(|(start, stop)| stop.saturating_duration_since(start));
         Ok(elapsed.unwrap_or_default().as_secs_f64() * 1e3)
     }
@@ -120,7 +120,7 @@ mod tests {
         drop((start, stop));
         assert!(host.events().iter().all(Option::is_none));
         let again = host.create_event().unwrap();
-        assert_eq!(again.place(), 0, "places are used again");
+        assert_eq!(again.slot(), 0, "places are used again");
     }
 
     #[test]

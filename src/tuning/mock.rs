@@ -117,11 +117,11 @@ impl MockDevice {
     }
 
     fn reached(&self, event: EventHandle) -> Duration {
-        self.events.borrow().get(event.place()).copied().flatten().unwrap_or_default()
+        self.events.borrow().get(event.slot()).copied().flatten().unwrap_or_default()
     }
 
     fn set_event(&self, event: EventHandle, reached: Option<Duration>) {
-        if let Some(known) = self.events.borrow_mut().get_mut(event.place()) {
+        if let Some(known) = self.events.borrow_mut().get_mut(event.slot()) {
             *known = reached;
         }
     }

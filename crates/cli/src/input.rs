@@ -29,7 +29,7 @@ pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> 
 pub(crate) struct Problems {
     name: String,
     reader: ProblemReader<'static>,
-    place: usize,
+    index: usize,
 }
 
 impl Problems {
@@ -43,14 +43,14 @@ impl Problems {
     ) -> Result<Self, CliError> {
         let (name, source) = open(path)?;
         let reader = ProblemReader::new(&name, source, op, *defaults)?.by_kernels().on(hardware);
-        Ok(Self { name, reader, place: 0 })
+        Ok(Self { name, reader, index: 0 })
     }
 
     /// The next problem with its `problem_idx`, else its index; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<(String, Problem)>, CliError> {
         let Some(listed) = self.reader.next()? else { return Ok(None) };
-        let label = listed.number.map_or_else(|| self.place.to_string(), |number| number.to_string());
-        self.place += 1;
+        let label = listed.number.map_or_else(|| self.index.to_string(), |number| number.to_string());
+        self.index += 1;
         Ok(Some((label, listed.problem)))
     }
 

@@ -33,12 +33,12 @@ pub(crate) enum Claim {
 
 /// A configuration that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}{}{place}: {reason}", if place.is_empty() { "" } else { ", " })]
+#[error("{file}{}{path}: {reason}", if path.is_empty() { "" } else { ", " })]
 pub struct ConfigError {
     /// The file.
     pub file: String,
     /// The field, such as `trait_config.pipeline.values[2]`; empty for the whole file.
-    pub place: String,
+    pub path: String,
     /// What was found and what was expected.
     pub reason: String,
 }
@@ -49,7 +49,7 @@ pub(crate) type Fault = (String, String);
 /// An object being read.
 pub(crate) struct Object<'a> {
     map: &'a Map<String, Value>,
-    place: String,
+    path: String,
     known: Vec<&'static str>,
 }
 
@@ -57,14 +57,14 @@ impl<'a> Object<'a> {
     /// The object at a place of the file; the place of the whole file is empty.
     pub(crate) fn at(path: String, value: &'a Value) -> Result<Self, Fault> {
         match value {
-            Value::Object(map) => Ok(Self { map, place: path, known: Vec::new() }),
+            Value::Object(map) => Ok(Self { map, path, known: Vec::new() }),
             other => Err((path, format!("found {}, expected an object", kind(other)))),
         }
     }
 
     /// The place of a key, for messages.
     pub(crate) fn place_of(&self, key: &str) -> String {
-        if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     pub(crate) fn get(&mut self, key: &'static str) -> Option<&'a Value> {
@@ -80,7 +80,7 @@ impl<'a> Object<'a> {
     /// The same, without keys if there is none.
     pub(crate) fn part(&mut self, key: &'static str) -> Result<Object<'a>, Fault> {
         static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
-        let empty = || Object { map: &EMPTY, place: String::new(), known: Vec::new() };
+        let empty = || Object { map: &EMPTY, path: String::new(), known: Vec::new() };
         Ok(self.object(key)?.unwrap_or_else(empty))
     }
 
@@ -184,7 +184,7 @@ fn is_comment(key: &str) -> bool {
 
 /// Adds the file's name to an error.
 pub(crate) fn in_file(file: &str) -> impl Fn(Fault) -> ConfigError + '_ {
-    move |(place, reason)| ConfigError { file: file.to_owned(), place, reason }
+    move |(path, reason)| ConfigError { file: file.to_owned(), path, reason }
 }
 
 pub(crate) fn word<T: FromStr<Err: Display>>(value: &Value) -> Result<T, String> {

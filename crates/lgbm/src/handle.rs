@@ -44,7 +44,7 @@ pub(crate) fn put(forest: Forest) -> Result<*mut c_void, Error> {
 ///
 /// The handle is not freed as long as the model is used.
 pub(crate) unsafe fn get<'a>(handle: *mut c_void) -> Result<&'a RowScorer, Error> {
-    let scorer = place(handle)?.load(Ordering::Acquire);
+    let scorer = slot(handle)?.load(Ordering::Acquire);
     // SAFETY: what is in a place comes from a box and stays until the handle is freed, which the caller
     // excludes.
     unsafe { scorer.as_ref() }.ok_or(Error::Freed)
@@ -52,7 +52,7 @@ pub(crate) unsafe fn get<'a>(handle: *mut c_void) -> Result<&'a RowScorer, Error
 
 /// Takes a model out, and so makes its handle invalid.
 pub(crate) fn take(handle: *mut c_void) -> Result<Box<RowScorer>, Error> {
-    let scorer = place(handle)?.swap(ptr::null_mut(), Ordering::AcqRel);
+    let scorer = slot(handle)?.swap(ptr::null_mut(), Ordering::AcqRel);
     if scorer.is_null() {
         return Err(Error::Freed);
     }
@@ -60,7 +60,7 @@ pub(crate) fn take(handle: *mut c_void) -> Result<Box<RowScorer>, Error> {
     Ok(unsafe { Box::from_raw(scorer) })
 }
 
-fn place(handle: *mut c_void) -> Result<&'static AtomicPtr<RowScorer>, Error> {
+fn slot(handle: *mut c_void) -> Result<&'static AtomicPtr<RowScorer>, Error> {
     if handle.is_null() {
         return Err(Error::Null("the handle"));
     }

@@ -73,7 +73,7 @@ impl Table {
     }
 
     fn places(&self) -> Vec<&str> {
-        self.rejects.iter().map(|reject| reject.place.as_str()).collect()
+        self.rejects.iter().map(|reject| reject.position.as_str()).collect()
     }
 }
 

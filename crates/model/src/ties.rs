@@ -32,7 +32,7 @@ pub struct Ties(Vec<Standing>);
 struct Standing {
     unmeasured: bool,
     priority: Reverse<i32>,
-    place: u32,
+    rank: u32,
 }
 
 impl Ties {
@@ -54,7 +54,7 @@ impl Ties {
         for (rank, index) in (0..).zip(order) {
             if let Some(standing) = standings.get_mut(index) {
                 let (unmeasured, priority) = (!is_measured(index), Reverse(priority(index)));
-                *standing = Standing { unmeasured, priority, place: rank };
+                *standing = Standing { unmeasured, priority, rank };
             }
         }
         Self(standings)
@@ -66,13 +66,13 @@ impl Ties {
 
     /// The order of two kernels as far as it does not depend on the problem: equal if their times decide.
     pub fn before_times(&self, one: usize, other: usize) -> Ordering {
-        let known = |index| Standing { place: 0, ..self.standing(index) };
+        let known = |index| Standing { rank: 0, ..self.standing(index) };
         known(one).cmp(&known(other))
     }
 
     /// The order of two kernels, each with its estimated time.
     pub fn order(&self, one: (usize, f64), other: (usize, f64)) -> Ordering {
-        let rank = |index| self.standing(index).place;
+        let rank = |index| self.standing(index).rank;
         self.before_times(one.0, other.0)
             .then(one.1.total_cmp(&other.1))
             .then_with(|| rank(one.0).cmp(&rank(other.0)))

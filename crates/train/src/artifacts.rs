@@ -250,7 +250,7 @@ fn manifest(
         (one.goal.target.as_str().to_owned(), figures)
     });
     json!({
-        "warm_start_from": warm.map(WarmStart::place),
+        "warm_start_from": warm.map(WarmStart::name),
         "prev_n_estimators": old,
         "new_n_estimators": new,
         "total_n_estimators": total,

@@ -145,7 +145,7 @@ impl<'a> Simulation<'a> {
         let data = TrainingData::new(measurements, &extractor, method.target(), &[])?;
         let base = match (method, base.forest(Target::Relative), base.prior()) {
             (Method::Tuned, Some(forest), Some(prior)) => Some((forest, prior, base.archs().collect())),
-            (Method::Tuned, ..) => return Err(TrainError::not_universal(base.place())),
+            (Method::Tuned, ..) => return Err(TrainError::not_universal(base.name())),
             _ => None,
         };
         Ok(Self { measurements, data, learned: None, method, base, held_back: Vec::new(), folds: FOLDS })
@@ -168,7 +168,7 @@ impl<'a> Simulation<'a> {
         let whole = Simulation::new(measurements, base, extractor, Method::Tuned)?;
         let data = &whole.data;
         let items: Vec<ItemIndex> = data.items().collect();
-        let forest = base.forest(Target::Relative).ok_or_else(|| TrainError::not_universal(base.place()))?;
+        let forest = base.forest(Target::Relative).ok_or_else(|| TrainError::not_universal(base.name()))?;
         let scores = whole.task(data).predict(forest, &[], &items)?;
         let mut keep = vec![false; measurements.rows().len()];
         for item in &data.problems {

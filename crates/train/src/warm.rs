@@ -29,7 +29,7 @@ use ck_select_model::directory::forest_text;
 /// A model whose forests are continued.
 #[derive(Debug, Clone)]
 pub struct WarmStart {
-    place: String,
+    name: String,
     /// The path of its spec, for messages.
     spec_file: String,
     spec: FeatureSpec,
@@ -58,7 +58,7 @@ impl WarmStart {
         }
         let manifest = files::read(directory.join("train_manifest.json")).ok();
         let manifest = manifest.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Ok(Self { place: directory.display().to_string(), spec_file, spec, forests, manifest })
+        Ok(Self { name: directory.display().to_string(), spec_file, spec, forests, manifest })
     }
 
     /// Reads an embedded model.
@@ -70,18 +70,12 @@ impl WarmStart {
         };
         let forests = model.forests().iter().map(forest).collect::<Result<_, _>>()?;
         let spec = model.spec().map_err(TrainError::refused)?;
-        Ok(Self {
-            spec_file: format!("{name}: {}", FeatureSpec::FILE),
-            place: name,
-            spec,
-            forests,
-            manifest: None,
-        })
+        Ok(Self { spec_file: format!("{name}: {}", FeatureSpec::FILE), name, spec, forests, manifest: None })
     }
 
     /// Its directory, or `embedded:NAME`.
-    pub fn place(&self) -> &str {
-        &self.place
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Columns, rules and hardware that its forests were trained with.
@@ -116,7 +110,7 @@ impl WarmStart {
             let schema = self.spec.extractor.schema.for_op(op);
             self.spec.extractor.schema = schema.ok_or_else(|| {
                 let why = format!("found a model for {own}, expected one that ranks kernels of {op}");
-                TrainError::about(&self.place, why)
+                TrainError::about(&self.name, why)
             })?;
         }
         Ok(self)
@@ -127,14 +121,14 @@ impl WarmStart {
     pub fn to_adapt(mut self) -> Result<Self, TrainError> {
         // An adapted model is for one architecture.
         if self.prior().is_none() || self.spec.arch.is_some() {
-            return Err(TrainError::not_universal(&self.place));
+            return Err(TrainError::not_universal(&self.name));
         }
         let before = self.extractor().schema.clone();
         let schema = before.clone().followed_by(Schema::for_engine(Engine::default_for(before.op())));
         let names = schema.names();
         for (_, forest) in &mut self.forests {
             *forest = TextForest::parse(widened(forest.text(), &names, before.len()))
-                .map_err(|fault| TrainError::about(&self.place, fault))?;
+                .map_err(|fault| TrainError::about(&self.name, fault))?;
         }
         self.spec.extractor.schema = schema;
         Ok(self)
@@ -155,7 +149,7 @@ impl WarmStart {
     /// How a training adapts this model, which has to be universal.
     pub fn adapted(&self) -> Result<Mode, TrainError> {
         let adapted = self.prior().map(|prior| Mode::Adapted { prior });
-        adapted.ok_or_else(|| TrainError::not_universal(&self.place))
+        adapted.ok_or_else(|| TrainError::not_universal(&self.name))
     }
 
     /// Checks that columns, categories and goals of a training mean what they mean in the old forests.

@@ -336,23 +336,23 @@ pub fn values<R: Record>(record: &R) -> [i64; MOST_FIELDS] {
 }
 
 /// The place of a field by any of its names.
-pub fn place(fields: &[Field], name: &str) -> Option<usize> {
+pub fn position(fields: &[Field], name: &str) -> Option<usize> {
     fields.iter().position(|field| field.name == name || field.aliases.contains(&name))
 }
 
 /// The places of columns, found when compiling; a column that is no field does not compile.
-pub(crate) const fn places<const N: usize>(fields: &[Field], columns: &[&str; N]) -> [usize; N] {
-    let mut places = [0; N];
+pub(crate) const fn positions<const N: usize>(fields: &[Field], columns: &[&str; N]) -> [usize; N] {
+    let mut positions = [0; N];
     let mut at = 0;
     while at < N {
         let mut index = 0;
         while !is_name(&fields[index], columns[at]) {
             index += 1;
         }
-        places[at] = index;
+        positions[at] = index;
         at += 1;
     }
-    places
+    positions
 }
 
 const fn is_name(field: &Field, name: &str) -> bool {
@@ -377,7 +377,7 @@ const fn same(one: &str, other: &str) -> bool {
 /// A record with these fields as records usually have them.
 pub(crate) fn usual_in<R: Record>(record: &R, names: &[&str]) -> R {
     let (mut values, usual) = (values(record), values(&R::USUAL));
-    for index in names.iter().filter_map(|name| place(R::FIELDS, name)) {
+    for index in names.iter().filter_map(|name| position(R::FIELDS, name)) {
         values[index] = usual[index];
     }
     R::read(&values, record)

@@ -75,7 +75,7 @@ fn skew(text: &str) -> Result<f64, InvalidField> {
 #[derive(Debug, Clone, Copy)]
 pub struct FieldName {
     /// The field's place in its record.
-    place: usize,
+    index: usize,
     /// The name's place among those of the field.
     bit: usize,
     /// The name.
@@ -86,7 +86,7 @@ impl FieldName {
     /// All names of a record's fields.
     pub fn all<R: Record>() -> impl Iterator<Item = Self> {
         let of = |(index, field): (usize, &Field)| {
-            field.names().enumerate().map(move |(bit, name)| Self { place: index, bit, name })
+            field.names().enumerate().map(move |(bit, name)| Self { index, bit, name })
         };
         R::FIELDS.iter().enumerate().flat_map(of)
     }
@@ -95,9 +95,9 @@ impl FieldName {
     /// a list takes precedence.
     pub fn of_columns<R: Record>(columns: &'static [&'static [&'static str]]) -> impl Iterator<Item = Self> {
         columns.iter().flat_map(|names| {
-            let position = names.first().and_then(|first| field::place(R::FIELDS, first));
+            let position = names.first().and_then(|first| field::position(R::FIELDS, first));
             let named = position.into_iter().flat_map(|index| names.iter().map(move |name| (index, name)));
-            named.enumerate().map(|(bit, (index, &name))| Self { place: index, bit, name })
+            named.enumerate().map(|(bit, (index, &name))| Self { index, bit, name })
         })
     }
 }
@@ -126,16 +126,16 @@ impl<R: Record> Given<R> {
         names: impl IntoIterator<Item = FieldName>,
     ) -> Result<Self, InvalidField> {
         let mut given = Self::default();
-        for FieldName { place, bit, name } in names {
-            let Some(value) = R::FIELDS[place].read(name, cells)? else { continue };
-            if let Some(known) = given.first_name(place)
-                && given.values[place] != value
+        for FieldName { index, bit, name } in names {
+            let Some(value) = R::FIELDS[index].read(name, cells)? else { continue };
+            if let Some(known) = given.first_name(index)
+                && given.values[index] != value
             {
                 let text = |name| cells.cell(name).map_or_else(String::new, |cell| cell.to_string());
                 return Err(InvalidField::new(name, text(name), format!("{} as in {known}", text(known))));
             }
-            given.values[place] = value;
-            given.names[place] |= 1 << bit;
+            given.values[index] = value;
+            given.names[index] |= 1 << bit;
         }
         Ok(given)
     }
@@ -148,9 +148,9 @@ impl<R: Record> Given<R> {
         unknown: Option<&R>,
     ) -> Result<Self, InvalidField> {
         let (mut given, unknown) = (Self::default(), unknown.map(field::values));
-        for FieldName { place, bit, name } in names {
-            let (field, Some(cell)) = (&R::FIELDS[place], cells.cell(name)) else { continue };
-            if given.names[place] != 0 {
+        for FieldName { index, bit, name } in names {
+            let (field, Some(cell)) = (&R::FIELDS[index], cells.cell(name)) else { continue };
+            if given.names[index] != 0 {
                 continue;
             }
             let value = match field.kind {
@@ -160,15 +160,15 @@ impl<R: Record> Given<R> {
             };
             let value = match (value, unknown) {
                 (None, Some(unknown)) => {
-                    given.unknown |= 1 << place;
-                    Some(unknown[place])
+                    given.unknown |= 1 << index;
+                    Some(unknown[index])
                 }
                 // A word that no field has is refused with the words that there are.
                 (None, None) => field.read(name, cells)?,
                 (value, _) => value,
             };
             if let Some(value) = value {
-                given.set(FieldName { place, bit, name }, value);
+                given.set(FieldName { index, bit, name }, value);
             }
         }
         Ok(given)
@@ -231,28 +231,28 @@ impl<R: Record> Given<R> {
         names: &[FieldName],
         is_same: impl Fn(&str, [i64; 2]) -> bool,
     ) -> Option<(&'static str, &'static Field, [i64; 2])> {
-        names.iter().find_map(|&FieldName { place, bit, name }| {
-            let (field, values) = (&R::FIELDS[place], [self.values[place], from.values[place]]);
-            let is_given = self.names[place] & (1 << bit) != 0 && from.names[place] != 0;
+        names.iter().find_map(|&FieldName { index, bit, name }| {
+            let (field, values) = (&R::FIELDS[index], [self.values[index], from.values[index]]);
+            let is_given = self.names[index] & (1 << bit) != 0 && from.names[index] != 0;
             (is_given && !is_same(field.name, values)).then_some((name, field, values))
         })
     }
 
     /// The names of the given fields, all of them that are among `names`, with their values.
     pub fn said(&self, names: &[FieldName]) -> impl Iterator<Item = (&'static str, &'static Field, i64)> {
-        let given = names.iter().filter(|one| self.names[one.place] != 0);
-        given.map(|one| (one.name, &R::FIELDS[one.place], self.values[one.place]))
+        let given = names.iter().filter(|one| self.names[one.index] != 0);
+        given.map(|one| (one.name, &R::FIELDS[one.index], self.values[one.index]))
     }
 
     /// Gives a field a value under a name.
-    pub fn set(&mut self, FieldName { place, bit, .. }: FieldName, value: i64) {
-        (self.values[place], self.names[place]) = (value, 1 << bit);
+    pub fn set(&mut self, FieldName { index, bit, .. }: FieldName, value: i64) {
+        (self.values[index], self.names[index]) = (value, 1 << bit);
     }
 
     /// Gives a field a value under a name more.
-    pub fn add(&mut self, FieldName { place, bit, .. }: FieldName, value: i64) {
-        self.values[place] = value;
-        self.names[place] |= 1 << bit;
+    pub fn add(&mut self, FieldName { index, bit, .. }: FieldName, value: i64) {
+        self.values[index] = value;
+        self.names[index] |= 1 << bit;
     }
 
     /// The first of the names under which a field is given.
@@ -262,7 +262,7 @@ impl<R: Record> Given<R> {
 
     /// The value of a field, by any of its names.
     pub fn get(&self, name: &str) -> Option<i64> {
-        let index = field::place(R::FIELDS, name)?;
+        let index = field::position(R::FIELDS, name)?;
         (self.names[index] != 0).then_some(self.values[index])
     }
 
@@ -273,13 +273,13 @@ impl<R: Record> Given<R> {
 
     /// The value of a field whose first name in the cells is this one.
     pub(crate) fn get_as(&self, name: &str) -> Option<i64> {
-        let index = field::place(R::FIELDS, name)?;
+        let index = field::position(R::FIELDS, name)?;
         (self.first_name(index) == Some(name)).then_some(self.values[index])
     }
 
     /// Whether a field's word is none of its vocabulary.
     pub fn is_unknown(&self, name: &str) -> bool {
-        field::place(R::FIELDS, name).is_some_and(|index| self.unknown & (1 << index) != 0)
+        field::position(R::FIELDS, name).is_some_and(|index| self.unknown & (1 << index) != 0)
     }
 
     /// The architecture.
@@ -321,7 +321,7 @@ impl<R: Record> Given<R> {
     /// Gives a field a value, under one of its names, if it has none.
     pub fn or(&mut self, name: &str, value: i64) {
         if let Some(one) = FieldName::all::<R>().find(|one| one.name == name)
-            && self.names[one.place] == 0
+            && self.names[one.index] == 0
         {
             self.set(one, value);
         }
@@ -341,7 +341,7 @@ impl<R: Record> Given<R> {
 
 /// What a field may hold, of whatever value.
 pub fn expected<R: Record>(name: &str) -> &'static str {
-    match field::place(R::FIELDS, name).map(|index| R::FIELDS[index].kind) {
+    match field::position(R::FIELDS, name).map(|index| R::FIELDS[index].kind) {
         Some(Kind::Flag) => "0, 1, true or false",
         Some(Kind::Word(_)) => "a word",
         _ => "a whole number",

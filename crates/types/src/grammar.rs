@@ -10,7 +10,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::field::{Field, Kind, MOST_FIELDS, Record, Value, places, values};
+use crate::field::{Field, Kind, MOST_FIELDS, Record, Value, positions, values};
 use crate::scan::{NameError, Scan};
 
 /// How a part gives its fields.
@@ -43,7 +43,7 @@ pub(crate) struct Part {
     /// What messages call it, if not by its tag.
     what: Option<&'static str>,
     /// The place of its first field.
-    place: usize,
+    first: usize,
     form: PartForm,
     kind: Kind,
     least: i64,
@@ -59,7 +59,7 @@ impl Part {
         field: &'static str,
         form: PartForm,
     ) -> Self {
-        let index = places(fields, &[field])[0];
+        let index = positions(fields, &[field])[0];
         let Field { kind, least, mut most, range, .. } = fields[index];
         match kind {
             Kind::Flag => most = 1,
@@ -67,7 +67,7 @@ impl Part {
             _ if range[1] < most => most = range[1],
             _ => {}
         }
-        Self { tag, what: None, place: index, form, kind, least, most }
+        Self { tag, what: None, first: index, form, kind, least, most }
     }
 
     /// The part under a name for messages.
@@ -121,13 +121,13 @@ impl Part {
 
     /// Whether the values differ from those without this part: a mark can only be set.
     fn differs(&self, values: &[i64], usual: &[i64]) -> bool {
-        let own = self.place..self.place + self.count();
-        values[own.clone()] != usual[own] && (!matches!(self.form, PartForm::Mark) || values[self.place] != 0)
+        let own = self.first..self.first + self.count();
+        values[own.clone()] != usual[own] && (!matches!(self.form, PartForm::Mark) || values[self.first] != 0)
     }
 
     /// Writes it.
     fn write(&self, values: &[i64], out: &mut String) {
-        let own = &values[self.place..self.place + self.count()];
+        let own = &values[self.first..self.first + self.count()];
         let joined = |by: &str| own.iter().map(i64::to_string).collect::<Vec<_>>().join(by);
         out.push_str(self.tag);
         // Writing to a `String` cannot fail.
@@ -252,9 +252,9 @@ impl<'s, 'a> NameReader<'s, 'a> {
 
     /// Reads what stands behind a part's tag.
     fn value(&mut self, part: &Part) -> Result<(), NameError> {
-        let Part { place, kind, least, most, .. } = *part;
+        let Part { first, kind, least, most, .. } = *part;
         let (scan, what) = (&mut *self.scan, part.name());
-        let own = &mut self.values[place..place + part.count()];
+        let own = &mut self.values[first..first + part.count()];
         match part.form {
             PartForm::Mark => own[0] = 1,
             PartForm::Number => {
@@ -293,17 +293,17 @@ impl<'s, 'a> NameReader<'s, 'a> {
 
     /// Takes a part's fields as stated.
     pub(crate) fn state(&mut self, part: &Part) {
-        (part.place..part.place + part.count()).for_each(|bit| self.stated |= 1 << bit);
+        (part.first..part.first + part.count()).for_each(|bit| self.stated |= 1 << bit);
     }
 
     /// Whether the name states a part.
     pub(crate) const fn has(&self, part: &Part) -> bool {
-        self.stated >> part.place & 1 == 1
+        self.stated >> part.first & 1 == 1
     }
 
     /// The value of a part's first field.
     pub(crate) fn get<T: Value>(&self, part: &Part) -> T {
-        T::read(&self.values[part.place..])
+        T::read(&self.values[part.first..])
     }
 
     /// The kernel; members that are no fields are those of another one.

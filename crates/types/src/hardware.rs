@@ -139,10 +139,10 @@ impl Hardware {
 
     /// The value of a constant by its name.
     pub fn get(&self, name: &str) -> Option<i64> {
-        Some(field::values(self)[Self::place(name)?])
+        Some(field::values(self)[Self::position(name)?])
     }
 
-    fn place(name: &str) -> Option<usize> {
+    fn position(name: &str) -> Option<usize> {
         Self::NAMES.iter().position(|known| *known == name)
     }
 
@@ -157,7 +157,7 @@ impl Hardware {
             return Err(InvalidField::new(name, value, format!("at least {least}")));
         }
         let unknown = || InvalidField::new("hardware", name, format!("one of {}", Self::NAMES.join(", ")));
-        let index = Self::place(name).ok_or_else(unknown)?;
+        let index = Self::position(name).ok_or_else(unknown)?;
         let mut values = field::values(self);
         values[index] = value;
         *self = Self::read(&values, self);

@@ -1,7 +1,7 @@
 //! What is made from the list of operations: names, enums and dispatches.
 
 use crate::defaults::ProblemDefaults;
-use crate::field::place;
+use crate::field::position;
 use crate::gemm::GemmRequest;
 use crate::operation::{Operation, OperationProblem};
 use crate::vocab::{ConvLayout, Direction, GemmLayout, Op};
@@ -186,7 +186,7 @@ impl Operation {
 
     /// Whether the operation's problems have a field, by any of its names.
     pub fn has_field(op: Op, name: &str) -> bool {
-        place(Self::get(op).problem, name).is_some()
+        position(Self::get(op).problem, name).is_some()
     }
 
     /// The first operation whose problems have a field.

@@ -51,7 +51,7 @@ pub struct Table<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Spot {
     ends: Ends,
-    place: u32,
+    column: u32,
 }
 
 impl<'a> Table<'a> {
@@ -84,7 +84,7 @@ impl<'a> Table<'a> {
                 return Err(fault(format!("{len} cells, the table has {rows} rows")));
             }
             table.spots[free] =
-                Spot { ends: Ends::new(column.name.as_bytes()), place: table.columns.len() as u32 + 1 };
+                Spot { ends: Ends::new(column.name.as_bytes()), column: table.columns.len() as u32 + 1 };
             table.columns.push(column);
         }
         Ok(table)
@@ -96,11 +96,11 @@ impl<'a> Table<'a> {
         let ends = Ends::new(name.as_bytes());
         let at = ends.begin(self.spots.len());
         let spot = self.spots[at];
-        if spot.place == 0 {
+        if spot.column == 0 {
             return Err(at);
         }
         if spot.ends == ends && name.len() <= Ends::ALL {
-            return Ok(&self.columns[spot.place as usize - 1]);
+            return Ok(&self.columns[spot.column as usize - 1]);
         }
         self.find_from(at, ends, name)
     }
@@ -110,7 +110,7 @@ impl<'a> Table<'a> {
     fn find_from(&self, mut at: usize, ends: Ends, name: &str) -> Result<&Column<'a>, usize> {
         loop {
             let spot = self.spots[at];
-            let Some(slot) = spot.place.checked_sub(1) else { return Err(at) };
+            let Some(slot) = spot.column.checked_sub(1) else { return Err(at) };
             let column = &self.columns[slot as usize];
             if spot.ends == ends && (name.len() <= Ends::ALL || column.name == name) {
                 return Ok(column);

@@ -13,7 +13,7 @@ const MOST_SPREAD: f64 = 0.05;
 
 /// A candidate that may be the fastest.
 struct Finalist {
-    place: usize,
+    entry: usize,
     times: Vec<f64>,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn hold(
                     return Ok(());
                 }
                 Err(trouble) => {
-                    let entry = finalists.remove(at).place;
+                    let entry = finalists.remove(at).entry;
                     let (verdict, ended) = verdict_of(timer, trouble, &[]);
                     report.entries[entry].verdict = verdict;
                     if ended.is_err() {
@@ -50,10 +50,10 @@ pub(super) fn hold(
             }
         }
     }
-    for Finalist { place, times } in &finalists {
-        report.entries[*place].verdict = timer.measured(times);
+    for Finalist { entry, times } in &finalists {
+        report.entries[*entry].verdict = timer.measured(times);
     }
-    let among_finalists = lowest(report, |entry| finalists.iter().any(|finalist| finalist.place == entry));
+    let among_finalists = lowest(report, |entry| finalists.iter().any(|finalist| finalist.entry == entry));
     // All of them may have failed.
     report.winner = among_finalists.or_else(|| lowest(report, |_| true));
     Ok(())
@@ -67,7 +67,7 @@ fn turn(
     finalist: &mut Finalist,
     counted: u32,
 ) -> Result<(), Trouble> {
-    let candidate = &mut candidates[finalist.place];
+    let candidate = &mut candidates[finalist.entry];
     timer.run(candidate)?;
     for _ in 0..counted {
         finalist.times.push(timer.run(candidate)?);
@@ -89,7 +89,7 @@ fn finalists(report: &SearchReport) -> Vec<Finalist> {
         spread(verdict).is_some_and(|(ms, spread)| ms * (1.0 - spread) < best_ms * (1.0 + best_spread))
     };
     let places = report.entries.iter().enumerate().filter(|(_, entry)| close(&entry.verdict));
-    places.map(|(place, _)| Finalist { place, times: Vec::new() }).collect()
+    places.map(|(entry, _)| Finalist { entry, times: Vec::new() }).collect()
 }
 
 /// The lowest median among some entries; of equal ones the first.

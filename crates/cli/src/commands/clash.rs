@@ -65,7 +65,7 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
 
 /// Refuses an output that cannot be written, before the work whose result would be lost.
 fn check_writable(path: &Path) -> Result<(), CliError> {
-    if place(path).is_none() {
+    if resolved(path).is_none() {
         return Ok(());
     }
     files::Pending::create(path).map(drop).map_err(CliError::io(path.display()))
@@ -76,7 +76,8 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
 fn refuse_repeats(named: &[PathArgument<'_>]) -> Result<(), CliError> {
     let mut seen = HashSet::new();
     let mut of_rows = named.iter().filter(|one| one.option != "--pool");
-    let repeated = of_rows.find(|one| place(one.path).is_some_and(|file| !seen.insert((&one.option, file))));
+    let repeated =
+        of_rows.find(|one| resolved(one.path).is_some_and(|file| !seen.insert((&one.option, file))));
     if let Some(PathArgument { option, path, .. }) = repeated {
         refuse!("{option} {}: this file is given twice", path.display());
     }
@@ -85,7 +86,7 @@ fn refuse_repeats(named: &[PathArgument<'_>]) -> Result<(), CliError> {
 
 /// Refuses two paths to the same file if at least one of them is written.
 pub(crate) fn refuse(named: &[PathArgument<'_>]) -> Result<(), CliError> {
-    let places: Vec<Option<PathBuf>> = named.iter().map(|one| place(one.path)).collect();
+    let places: Vec<Option<PathBuf>> = named.iter().map(|one| resolved(one.path)).collect();
     for (index, output) in named.iter().enumerate().filter(|(_, one)| one.is_written) {
         for (other, file) in named.iter().zip(&places) {
             let (Some(own), Some(other_file)) = (&places[index], file) else { continue };
@@ -137,7 +138,7 @@ fn lost(output: &Path, other: &Path, other_is_written: bool) -> Option<&'static 
 
 /// The file that a path leads to, existing or not; `None` if nothing can be overwritten: standard output,
 /// pipes, devices.
-fn place(path: &Path) -> Option<PathBuf> {
+fn resolved(path: &Path) -> Option<PathBuf> {
     let target = files::target(path).ok().filter(|target| target != Path::new("-"))?;
     let folder = files::folder_of(&target).canonicalize();
     if folder.as_ref().is_ok_and(|folder| folder.starts_with("/proc")) {

@@ -131,16 +131,16 @@ struct RejectLog {
 
 impl RejectLog {
     fn add(&mut self, progress: Progress) {
-        let Reject { file, place, reason } = match progress {
+        let Reject { file, position, reason } = match progress {
             Progress::Rows(written) => return self.bar.set(written),
             Progress::Reject(reject) => reject,
         };
         self.count += 1;
         if self.count <= SHOWN {
-            self.bar.suspend(|| say!("ckselect: {file}: {place}: {reason}"));
+            self.bar.suspend(|| say!("ckselect: {file}: {position}: {reason}"));
         }
         if self.keep {
-            self.table.push(vec![file.into(), place.into(), reason.into()]);
+            self.table.push(vec![file.into(), position.into(), reason.into()]);
         }
         if let Some(stop) = &self.strict {
             stop.store(true, Ordering::Relaxed);

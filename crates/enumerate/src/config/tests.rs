@@ -133,7 +133,7 @@ fn ranges_hold_both_ends() {
 #[test]
 fn the_operation_can_be_forced() {
     let both = r#"{"variant": "forward", "tile_config": {}}"#;
-    let error = |op| Config::from_json("f", both.as_bytes(), op).unwrap_err().place;
+    let error = |op| Config::from_json("f", both.as_bytes(), op).unwrap_err().path;
     assert_eq!(error(None), "tile_config");
     assert_eq!(error(Some(Op::Conv)), "tile_config");
     assert_eq!(error(Some(Op::Gemm)), "tile_config.tile_m");

@@ -58,7 +58,7 @@ pub fn fields(op: Op) -> Vec<FilterField> {
     let more = more.map(|&(name, doc, more)| match more {
         MoreField::Always => (name, doc, ValueSource::Always),
         MoreField::Triple(first) => {
-            (name, doc, ValueSource::Triple(field::place(table, first).unwrap_or_default()))
+            (name, doc, ValueSource::Triple(field::position(table, first).unwrap_or_default()))
         }
     });
     let named = table.iter().enumerate().flat_map(|(index, field)| {

@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field};
 use ck_select_types::each_operation;
-use ck_select_types::field::{self, Kind, place};
+use ck_select_types::field::{self, Kind, position};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::KernelKind;
 use ck_select_types::problem::Problem;
@@ -56,11 +56,11 @@ pub(super) struct Column {
 impl Column {
     /// The column of an operation's table that has a field of the problem.
     pub(super) fn of_problem(op: Op, name: &'static str) -> Option<Self> {
-        Some(Self { name, op, source: ColumnSource::Problem(place(Problem::fields(op), name)?) })
+        Some(Self { name, op, source: ColumnSource::Problem(position(Problem::fields(op), name)?) })
     }
 
     pub(super) fn field(&self) -> Field {
-        let of_fields = |fields: &[field::Field], place: usize| match fields[place].kind {
+        let of_fields = |fields: &[field::Field], position: usize| match fields[position].kind {
             Kind::Word(_) | Kind::Shape => text_type(),
             Kind::Flag if has_booleans(self.op) => DataType::Boolean,
             Kind::Flag | Kind::Number => DataType::Int64,

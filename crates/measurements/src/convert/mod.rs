@@ -45,7 +45,7 @@ pub struct Reject {
     /// The file.
     pub file: String,
     /// Where in it.
-    pub place: String,
+    pub position: String,
     /// Why.
     pub reason: String,
 }

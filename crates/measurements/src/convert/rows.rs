@@ -169,7 +169,7 @@ impl Sink for ChunkWriter<'_> {
     }
 
     fn reject(&mut self, file: &str, position: String, reason: String) -> Result<(), DataError> {
-        (self.progress)(Progress::Reject(Reject { file: file.to_owned(), place: position, reason }));
+        (self.progress)(Progress::Reject(Reject { file: file.to_owned(), position, reason }));
         self.check_stop()
     }
 

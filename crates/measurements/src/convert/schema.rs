@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use ck_select_types::each_operation;
-use ck_select_types::field::{Kind, place};
+use ck_select_types::field::{Kind, position};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::KernelKind;
 use ck_select_types::operation::Operation;
@@ -36,7 +36,8 @@ impl InputColumns {
     /// Whether they have a field of the problem: under one of its names, or the field that it completes, as
     /// padding after an axis completes the padding before it, and a histogram has the numbers of a routing.
     fn have_field(&self, op: Op, name: &str) -> bool {
-        let aliases = place(Problem::fields(op), name).map_or(&[][..], |at| Problem::fields(op)[at].aliases);
+        let aliases =
+            position(Problem::fields(op), name).map_or(&[][..], |at| Problem::fields(op)[at].aliases);
         let before = name.strip_suffix("_right").map(|name| format!("{name}_left"));
         let is_routed = name == "active" && ["histogram", "skew"].iter().any(|name| self.have(name));
         self.have(name)
@@ -89,7 +90,7 @@ impl Column {
     fn named(op: Op, name: &'static str) -> Option<Self> {
         let fields = Problem::fields(op);
         let is_problems = |&at: &usize| matches!(fields[at].kind, Kind::Number) || name == "stage";
-        let problems = place(fields, name).filter(is_problems);
+        let problems = position(fields, name).filter(is_problems);
         let source =
             of_row(op, name).or(problems.map(ColumnSource::Problem)).or_else(|| of_kernel(op, name))?;
         Some(Self { name, op, source })
@@ -104,7 +105,7 @@ fn of_kernel(op: Op, name: &str) -> Option<ColumnSource> {
         "gemm_n_per_block" => "tile_k",
         _ => name,
     };
-    place(KernelKind::fields(op), field).map(ColumnSource::Kernel)
+    position(KernelKind::fields(op), field).map(ColumnSource::Kernel)
 }
 
 fn of_row(op: Op, name: &str) -> Option<ColumnSource> {

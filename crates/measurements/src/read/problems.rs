@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ck_select_types::cells::Fields;
 use ck_select_types::each_operation;
-use ck_select_types::field::{Field, place};
+use ck_select_types::field::{Field, position};
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::operation::Operation;
 use ck_select_types::problem::{Problem, ProblemDefaults};
@@ -26,12 +26,12 @@ pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
 fn columns_of(op: Op) -> impl Iterator<Item = &'static str> {
     let Operation { problem, required, columns, optional_columns, extra_keys, .. } = Operation::get(op);
     let is_read = |name: &&&str| {
-        let field = place(problem, name).map(|at| &problem[at]);
+        let field = position(problem, name).map(|at| &problem[at]);
         required.contains(name) || field.is_none_or(Field::is_number)
     };
     let optional = optional_columns.iter().copied().flatten().chain(*extra_keys);
     columns.iter().filter(is_read).chain(optional).flat_map(|&name| {
-        let field = place(problem, name).map(|at| &problem[at]);
+        let field = position(problem, name).map(|at| &problem[at]);
         field.into_iter().flat_map(Field::names).chain(field.is_none().then_some(name))
     })
 }

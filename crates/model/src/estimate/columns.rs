@@ -191,7 +191,7 @@ impl UniversalPool {
             (&self.shapes, load),
             (Shapes(shapes), Load(load)) => {
                 let bytes = load.bytes() / (device.rates.memory_gb_s * 1e3);
-                in_blocks(shapes, &columns.map(|column| column.place), values, set, |shape| {
+                in_blocks(shapes, &columns.map(|column| column.index), values, set, |shape| {
                     let (cycles, time) = load.cycles(self.isa, shape, device);
                     let least = START + bytes.max(load.least(&cycles, shape, device));
                     EstimatedKernel { cycles, load, shape, device, time, least }

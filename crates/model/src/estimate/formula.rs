@@ -119,7 +119,7 @@ pub struct UniversalColumn {
     /// Whether it depends on kernel and device alone, or on the problem, too.
     pub(crate) scope: Column,
     /// Its place among the formula's columns.
-    pub(super) place: usize,
+    pub(super) index: usize,
 }
 
 /// What computes a column of some kernels.
@@ -150,7 +150,7 @@ macro_rules! columns {
                 name: stringify!($name),
                 doc: $doc,
                 scope: $crate::column::Column::$scope,
-                place: ColumnIndex::$name as usize,
+                index: ColumnIndex::$name as usize,
             }),+]
         };
 

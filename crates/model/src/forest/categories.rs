@@ -67,7 +67,7 @@ impl CategorySets {
 
     /// Checks that the sets follow one another in the words without gaps.
     fn validate(&self, fields: &Fields<'_>) -> Result<(), ForestError> {
-        let position = fields.need("cat_boundaries")?.place;
+        let position = fields.need("cat_boundaries")?.position;
         if self.bounds[0] != 0 {
             return Err(position.index(0).value(&self.bounds[0].to_string(), "0"));
         }

@@ -11,16 +11,16 @@ use std::fmt;
 /// assert_eq!(error.to_string(), "line 2: version is `v1`, which is not supported; supported: v3, v4");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {}: {place}{reason}", .place.line)]
+#[error("line {}: {position}{reason}", .position.line)]
 pub struct ForestError {
-    place: TextPosition,
+    position: TextPosition,
     reason: Cow<'static, str>,
 }
 
 impl ForestError {
     /// The line in the text, counted from 1.
     pub fn line(&self) -> usize {
-        self.place.line
+        self.position.line
     }
 }
 
@@ -60,7 +60,7 @@ impl TextPosition {
     }
 
     pub(super) fn error(self, reason: impl Into<Cow<'static, str>>) -> ForestError {
-        ForestError { place: self, reason: reason.into() }
+        ForestError { position: self, reason: reason.into() }
     }
 
     /// The error for a line that the format does not allow here.

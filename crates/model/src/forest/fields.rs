@@ -56,7 +56,7 @@ impl<'a> Fields<'a> {
         if self.values[slot].is_some() {
             return Err(index.error("is given a second time"));
         }
-        self.values[slot] = Some(Field { place: index, value, packed });
+        self.values[slot] = Some(Field { position: index, value, packed });
         Ok(())
     }
 

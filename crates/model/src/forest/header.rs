@@ -31,15 +31,15 @@ impl Header {
     pub(super) fn parse(lines: &mut Lines<'_>) -> Result<Header, ForestError> {
         let first = lines.next().unwrap_or_default();
         if first != "tree" {
-            return Err(lines.place().found(first, "`tree`, the first line of a LightGBM text model"));
+            return Err(lines.here().found(first, "`tree`, the first line of a LightGBM text model"));
         }
-        let mut fields = Fields::new(lines.place(), KEYS);
+        let mut fields = Fields::new(lines.here(), KEYS);
         loop {
             let mut ahead = lines.clone();
             match ahead.next() {
                 Some(line) if line.starts_with("Tree=") || line == "end of trees" => break,
-                Some(line) => fields.put(ahead.place(), line)?,
-                None => return Err(ahead.place().truncated("the trees")),
+                Some(line) => fields.put(ahead.here(), line)?,
+                None => return Err(ahead.here().truncated("the trees")),
             }
             *lines = ahead;
         }
@@ -49,7 +49,7 @@ impl Header {
     fn from_fields(fields: &Fields<'_>) -> Result<Header, ForestError> {
         let version = fields.need("version")?;
         let Some(&version) = VERSIONS.iter().find(|known| **known == version.value) else {
-            return Err(version.place.unsupported(version.value, VERSIONS.join(", ")));
+            return Err(version.position.unsupported(version.value, VERSIONS.join(", ")));
         };
         require_one_output(fields)?;
         let objective = fields.get("objective").map_or(Ok(Objective::CUSTOM), Objective::parse)?;
@@ -58,9 +58,9 @@ impl Header {
         let last = last.number("an integer of at least 0", |last: i32| last >= 0)?;
         let count = Count { expected: last.unsigned_abs() as usize + 1, because: "max_feature_idx + 1" };
         let names = fields.need("feature_names")?;
-        count.check(names.place, names.tokens().count())?;
+        count.check(names.position, names.tokens().count())?;
         let infos = fields.need("feature_infos")?;
-        count.check(infos.place, infos.tokens().count())?;
+        count.check(infos.position, infos.tokens().count())?;
 
         Ok(Header {
             version,
@@ -69,7 +69,7 @@ impl Header {
             objective,
             // LightGBM only checks whether the key is present, and writes it without a value.
             averaged: fields.get("average_output").is_some(),
-            tree_sizes: fields.get("tree_sizes").map(|sizes| (sizes.place, sizes.tokens().count())),
+            tree_sizes: fields.get("tree_sizes").map(|sizes| (sizes.position, sizes.tokens().count())),
         })
     }
 
@@ -105,7 +105,7 @@ fn require_one_output(fields: &Fields<'_>) -> Result<(), ForestError> {
     let per_iteration = fields.get("num_tree_per_iteration");
     for field in [classes, per_iteration].into_iter().flatten() {
         if field.number("1", |_: i32| true)? != 1 {
-            return Err(field.place.unsupported(field.value, "1, a forest with one output"));
+            return Err(field.position.unsupported(field.value, "1, a forest with one output"));
         }
     }
     Ok(())

@@ -89,7 +89,7 @@ impl Objective {
         let mut words = field.tokens();
         let first = words.next().unwrap_or_default();
         let Some(&(name, _, transform, keeps_sqrt)) = SUPPORTED.iter().find(|entry| entry.0 == first) else {
-            return Err(field.place.unsupported(field.value, SUPPORTED.map(|entry| entry.0).join(", ")));
+            return Err(field.position.unsupported(field.value, SUPPORTED.map(|entry| entry.0).join(", ")));
         };
         let is_squared = keeps_sqrt && words.any(|word| word == "sqrt");
         Ok(Objective { name, transform: if is_squared { Transform::SignedSquare } else { transform } })

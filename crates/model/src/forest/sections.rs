@@ -57,7 +57,7 @@ pub(super) fn end(
 ) -> Result<Option<String>, ForestError> {
     let mut lines = Lines::after(utf8(text, before)?, before.lines);
     lines.next();
-    header.validate_trees(trees, lines.place())?;
+    header.validate_trees(trees, lines.here())?;
     Ok(parameters(lines)?.map(str::to_owned))
 }
 
@@ -69,7 +69,7 @@ fn parameters(mut lines: Lines<'_>) -> Result<Option<&str>, ForestError> {
     if !lines.any(|line| line == "parameters:") {
         return Ok(None);
     }
-    let start = lines.place();
+    let start = lines.here();
     let text = lines.rest();
     loop {
         // The section ends where the end's line begins, so that it is kept verbatim.
@@ -80,7 +80,7 @@ fn parameters(mut lines: Lines<'_>) -> Result<Option<&str>, ForestError> {
                 return Err(start.found(&format!("{before} bytes of parameters"), "at most 1 MiB"));
             }
             Some(_) => {}
-            None => return Err(lines.place().truncated("`end of parameters`")),
+            None => return Err(lines.here().truncated("`end of parameters`")),
         }
     }
 }
@@ -151,7 +151,7 @@ pub(super) fn utf8(text: &[u8], before: Before) -> Result<&str, ForestError> {
 /// a key: a line without `=` makes the next line's key unknown, as does a comment. Texts that it would read
 /// like this are refused.
 struct Open<'a> {
-    place: TextPosition,
+    position: TextPosition,
     first: &'a str,
     fields: Fields<'a>,
     lines: usize,
@@ -184,7 +184,7 @@ impl<'a> Open<'a> {
 
     fn parse(&self, features: usize) -> Result<Tree, ForestError> {
         if !self.over {
-            return Err(self.place.found(self.first, "a tree that a blank line ends"));
+            return Err(self.position.found(self.first, "a tree that a blank line ends"));
         }
         tree_text::parse(&self.fields, features)
     }
@@ -198,17 +198,17 @@ fn parse_tree(
     is_closed: bool,
 ) -> Result<Tree, ForestError> {
     let first = lines.next_of_any_kind().unwrap_or_default();
-    let index = lines.place().tree(number);
+    let index = lines.here().tree(number);
     validate_number(index, first.strip_prefix("Tree=").unwrap_or_default(), number)?;
-    let mut tree = Open { place: index, first, fields: tree_text::fields(index), lines: 0, over: false };
+    let mut tree = Open { position: index, first, fields: tree_text::fields(index), lines: 0, over: false };
     while let Some(line) = lines.next_of_any_kind() {
         // At the end of a text, a partial line is not the main thing missing.
         if is_closed || !lines.rest().is_empty() {
-            tree.put(lines.place().tree(number), line)?;
+            tree.put(lines.here().tree(number), line)?;
         }
     }
     if !is_closed {
-        return Err(lines.place().tree(number).truncated("`end of trees`"));
+        return Err(lines.here().tree(number).truncated("`end of trees`"));
     }
     tree.parse(features)
 }

@@ -36,7 +36,7 @@ pub(super) fn depth(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, Forest
     // n nodes that are each reached once lead to n + 1 leaves: if no node is left over, no leaf is.
     match seen_nodes.iter().position(|seen| !seen) {
         Some(node) => {
-            let index = fields.need("left_child")?.place.index(node);
+            let index = fields.need("left_child")?.position.index(node);
             Err(index.error("belongs to a node that is unreachable from the root"))
         }
         None => Ok(depth),
@@ -51,7 +51,7 @@ fn twice(fields: &Fields<'_>, key: &'static str, index: usize, child: Child) -> 
     match fields.need(key) {
         Ok(field) => {
             let reason = format!("leads to {target} a second time, expected one path to each node and leaf");
-            field.place.index(index).error(reason)
+            field.position.index(index).error(reason)
         }
         Err(missing) => missing,
     }

@@ -27,7 +27,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The place of the last line read; after the end, the last line of the text.
-    pub(super) fn place(&self) -> TextPosition {
+    pub(super) fn here(&self) -> TextPosition {
         TextPosition::line(self.number.max(1))
     }
 }
@@ -62,7 +62,7 @@ impl<'a> Iterator for Lines<'a> {
 /// The value of one key, and its place.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
-    pub(super) place: TextPosition,
+    pub(super) position: TextPosition,
     pub(super) value: &'a str,
     /// The value instead of its text.
     pub(super) packed: Option<Packed<'a>>,
@@ -70,7 +70,7 @@ pub(super) struct Field<'a> {
 
 impl<'a> Field<'a> {
     pub(super) fn new(position: TextPosition, value: &'a str) -> Field<'a> {
-        Field { place: position, value, packed: None }
+        Field { position, value, packed: None }
     }
 
     /// The blank-separated parts of the value.
@@ -91,12 +91,12 @@ impl<'a> Field<'a> {
                 true
             });
             let value = value.filter(|&number| packed.len() == 1 && accept(number));
-            return value.ok_or_else(|| self.place.value("a packed value", expected));
+            return value.ok_or_else(|| self.position.value("a packed value", expected));
         }
         let text = self.value.trim_matches(' ');
         match T::read(text.as_bytes()) {
             Some(number) if accept(number) => Ok(number),
-            _ => Err(self.place.value(text, expected)),
+            _ => Err(self.position.value(text, expected)),
         }
     }
 
@@ -129,8 +129,8 @@ impl<'a> Field<'a> {
                 number.map(|number| put(index, number)).is_some()
             });
             return match refused {
-                Some(index) => Err(self.place.index(index).value("a packed value", expected)),
-                None => count.check(self.place, packed.len()),
+                Some(index) => Err(self.position.index(index).value("a packed value", expected)),
+                None => count.check(self.position, packed.len()),
             };
         }
         let mut rest = self.value.trim_start_matches(' ');
@@ -143,13 +143,13 @@ impl<'a> Field<'a> {
                 }
                 _ => {
                     let token = rest.split(' ').next().unwrap_or_default();
-                    return Err(self.place.index(numbers).value(token, expected));
+                    return Err(self.position.index(numbers).value(token, expected));
                 }
             };
             rest = rest[length..].trim_start_matches(' ');
             numbers += 1;
         }
-        count.check(self.place, numbers + tokens(rest).count())
+        count.check(self.position, numbers + tokens(rest).count())
     }
 
     /// An upper bound of the numbers in the value.
@@ -194,7 +194,7 @@ mod tests {
         let mut lines = Lines::new("a\r\n\r\n# b=c\n\nd\ne");
         let mut seen = Vec::new();
         while let Some(line) = lines.next() {
-            seen.push((line, lines.place()));
+            seen.push((line, lines.here()));
         }
         assert_eq!(
             seen,

@@ -28,7 +28,7 @@ pub(super) fn parse(fields: &Fields<'_>, features: usize) -> Result<Tree, Forest
     if let Some(linear) = fields.get("is_linear")
         && linear.number("0", |_: i32| true)? != 0
     {
-        return Err(linear.place.unsupported(linear.value, "0, leaves that are constants"));
+        return Err(linear.position.unsupported(linear.value, "0, leaves that are constants"));
     }
     let leaves: i32 = fields.need("num_leaves")?.number("an integer of at least 1", |leaves| leaves >= 1)?;
     let num_cat: u32 = fields.need("num_cat")?.number("an integer of at least 0", |_| true)?;
@@ -133,7 +133,7 @@ fn splits(
     )?;
     no_set.map_or(Ok(()), |(node, set)| {
         let expected = format!("a category set (an integer below num_cat, {})", sets.len());
-        Err(thresholds.place.index(node).value(&set.to_string(), expected))
+        Err(thresholds.position.index(node).value(&set.to_string(), expected))
     })
 }
 

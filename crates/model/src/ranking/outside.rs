@@ -19,7 +19,7 @@ pub(super) struct Known {
 struct Range {
     feature: &'static str,
     /// The feature's index among the columns that are the same for all kernels.
-    place: usize,
+    column: usize,
     /// The index of the field that it equals, or that of `features`.
     field: usize,
     min: f64,
@@ -29,7 +29,7 @@ struct Range {
 impl Range {
     /// The feature's value among those that are the same for all kernels, if it is outside. NaN never is.
     fn outside(&self, uniform: &[f64]) -> Option<f64> {
-        uniform.get(self.place).copied().filter(|&value| value < self.min || value > self.max)
+        uniform.get(self.column).copied().filter(|&value| value < self.min || value > self.max)
     }
 }
 
@@ -85,7 +85,7 @@ fn ranges(model: &Model) -> Vec<Range> {
             };
             let field = FieldSet::fields(schema.op()).position(|field| field == feature);
             let field = field.unwrap_or(FieldSet::features(schema.op()));
-            Some(Range { feature, place: column, field, min, max })
+            Some(Range { feature, column, field, min, max })
         })
         .collect()
 }

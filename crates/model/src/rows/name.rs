@@ -97,7 +97,7 @@ pub(super) fn agree_with<K: Record>(
 ) -> Result<(), InvalidField> {
     let values = field::values(kernel);
     let said = names.into_iter().filter_map(|name| {
-        let index = field::place(K::FIELDS, name)?;
+        let index = field::position(K::FIELDS, name)?;
         Some((name, &K::FIELDS[index], values[index]))
     });
     let is_lenient = extractor.rules.uncoded == Uncoded::Upstream;
@@ -151,5 +151,5 @@ pub fn describe_name(name: &str) -> Result<Value, NameError> {
 
 /// A kernel's field by any of its names, and its value.
 pub(super) fn value<K: Record>(kernel: &K, name: &str) -> Option<(&'static Field, i64)> {
-    field::place(K::FIELDS, name).map(|index| (&K::FIELDS[index], field::values(kernel)[index]))
+    field::position(K::FIELDS, name).map(|index| (&K::FIELDS[index], field::values(kernel)[index]))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, AUTO, InvalidField, Kind, Record, fields, places, values};
+use crate::field::{self, AUTO, InvalidField, Kind, Record, fields, positions, values};
 use crate::given::Given;
 use crate::valid::element;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype};
@@ -65,10 +65,10 @@ pub(super) const SHARED_KEYS: [(&str, &[[&str; 3]]); 3] = [
     ("dilation", &[["dilation_d", "dilation_h", "dilation_w"]]),
     ("pad", &[["pad_d_left", "pad_h_left", "pad_w_left"], ["pad_d_right", "pad_h_right", "pad_w_right"]]),
 ];
-const PLACES: [usize; 19] = places(ConvProblem::FIELDS, &CONV_COLUMNS);
+const POSITIONS: [usize; 19] = positions(ConvProblem::FIELDS, &CONV_COLUMNS);
 /// The first of the fields that belong to an axis; three by three, up to [`BEHIND_AXES`].
-const FIRST_AXIS: usize = places(ConvProblem::FIELDS, &["Di"])[0];
-const BEHIND_AXES: usize = places(ConvProblem::FIELDS, &["split_k"])[0];
+const FIRST_AXIS: usize = positions(ConvProblem::FIELDS, &["Di"])[0];
+const BEHIND_AXES: usize = positions(ConvProblem::FIELDS, &["split_k"])[0];
 
 impl ConvProblem {
     /// A forward bf16 convolution of one image and one channel, with an input of `[height, width]` and a
@@ -87,7 +87,7 @@ impl ConvProblem {
     /// The values of [`CONV_COLUMNS`].
     pub fn columns(&self) -> [i64; 19] {
         let values = values(self);
-        PLACES.map(|index| values[index])
+        POSITIONS.map(|index| values[index])
     }
 
     /// The problem of which nothing is known but what its other fields follow from.

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{DTYPES, dtype_words};
 use crate::cells::Fields;
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, Field, InvalidField, Kind, Record, fields, places, values};
+use crate::field::{self, Field, InvalidField, Kind, Record, fields, positions, values};
 use crate::given::{FieldName, Given};
 use crate::vocab::{
     Arch, Dtype, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaQscale,
@@ -138,8 +138,8 @@ pub(super) const MORE_COLUMNS: [&[&str]; 13] = {
     alone
 };
 
-const PLACES: [usize; 13] = places(FmhaProblem::FIELDS, &FMHA_COLUMNS);
-const MORE_PLACES: [usize; 13] = places(FmhaProblem::FIELDS, &FMHA_MORE_COLUMNS);
+const POSITIONS: [usize; 13] = positions(FmhaProblem::FIELDS, &FMHA_COLUMNS);
+const MORE_POSITIONS: [usize; 13] = positions(FmhaProblem::FIELDS, &FMHA_MORE_COLUMNS);
 
 impl FmhaProblem {
     /// Forward fp16 attention of one sequence of lengths `[queries, keys]`, with as many heads of keys as of
@@ -156,13 +156,13 @@ impl FmhaProblem {
     /// The values of [`FMHA_COLUMNS`].
     pub fn columns(&self) -> [i64; 13] {
         let values = values(self);
-        PLACES.map(|index| values[index])
+        POSITIONS.map(|index| values[index])
     }
 
     /// The values of [`FMHA_MORE_COLUMNS`].
     pub fn more_columns(&self) -> [i64; 13] {
         let values = values(self);
-        MORE_PLACES.map(|index| values[index])
+        MORE_POSITIONS.map(|index| values[index])
     }
 
     /// The problem of which only the sizes are known that a table always has.
@@ -398,7 +398,7 @@ impl Given<FmhaProblem> {
     /// Reads the fields that kernels are made for, and not only calls.
     pub fn signature(cells: &dyn Fields) -> Result<Self, InvalidField> {
         let is_one = |one: &FieldName| {
-            field::place(FmhaProblem::FIELDS, one.name)
+            field::position(FmhaProblem::FIELDS, one.name)
                 .is_some_and(|index| is_of_kernels(&FmhaProblem::FIELDS[index]))
         };
         Self::strict(cells, FieldName::all::<FmhaProblem>().filter(is_one))
@@ -410,7 +410,7 @@ impl Given<FmhaProblem> {
     pub fn differs_from_signature(&self, signed: &FmhaProblem) -> Option<&'static str> {
         let own = values(signed);
         let differs = |(field, found): (&'static Field, i64)| {
-            let own = own[field::place(FmhaProblem::FIELDS, field.name)?];
+            let own = own[field::position(FmhaProblem::FIELDS, field.name)?];
             let counts = has_pages_of_an_order(signed) || !field.name.starts_with("kv_");
             let differs = corner(&field.text(found)) != corner(&field.text(own));
             (counts && differs).then_some(field.name)

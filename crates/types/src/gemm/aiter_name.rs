@@ -17,7 +17,7 @@
 //!    spelling, with four flags, only as it is.
 
 use super::{GemmKernel, GemmVariant, Quant};
-use crate::field::{Kind, MOST_FIELDS, Record as _, places, values};
+use crate::field::{Kind, MOST_FIELDS, Record as _, positions, values};
 use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;
 use crate::valid::MAX_KERNEL_EXTENT;
@@ -94,7 +94,7 @@ impl Number {
 
 /// A field of kernels, by its name.
 const fn field(name: &'static str) -> Number {
-    Number::Field(places(GemmKernel::FIELDS, &[name])[0])
+    Number::Field(positions(GemmKernel::FIELDS, &[name])[0])
 }
 
 type Part = &'static [Number];

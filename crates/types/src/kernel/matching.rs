@@ -8,7 +8,7 @@
 
 use super::{Kernel, KernelKind};
 use crate::each_operation;
-use crate::field::{Field, place};
+use crate::field::{Field, position};
 use crate::operation::Operation;
 use crate::problem::Problem;
 use crate::vocab::{Arch, Op};
@@ -126,7 +126,7 @@ impl KernelKind {
 fn types(op: Op, fields: &[Field], values: &[i64]) -> String {
     let words = Operation::get(op).variant_fields.iter().filter(|name| **name != "direction");
     let word = |name: &&str| {
-        let index = place(fields, name)?;
+        let index = position(fields, name)?;
         fields[index].words().is_some().then(|| fields[index].text(values[index]))
     };
     words.filter_map(word).collect::<Vec<_>>().join(" ")

@@ -13,7 +13,7 @@ pub use matching::closest;
 
 use crate::defaults::ProblemDefaults;
 use crate::each_operation;
-use crate::field::{self, Field, InvalidField, MOST_FIELDS, place};
+use crate::field::{self, Field, InvalidField, MOST_FIELDS, position};
 use crate::operation::{KernelOf, Operation, OperationKernel as _};
 use crate::vocab::{Arch, Direction, Dtype, GemmLibrary, Op};
 
@@ -48,7 +48,7 @@ impl KernelKind {
     /// The word of its pipeline, how loads overlap with arithmetic; `None` for an operation without them.
     pub fn pipeline(&self) -> Option<&'static str> {
         let fields = Self::fields(self.op());
-        let index = place(fields, "pipeline")?;
+        let index = position(fields, "pipeline")?;
         fields[index].words()?.get(self.values()[index] as usize).copied()
     }
 

@@ -3,7 +3,7 @@
 use crate::cells::Fields;
 pub use crate::defaults::StatedFields;
 use crate::each_operation;
-use crate::field::place;
+use crate::field::position;
 use crate::kernel::KernelKind;
 use crate::operation::{Operation, OperationProblem as _};
 use crate::problem::Problem;
@@ -16,7 +16,7 @@ impl StatedFields {
         let dtypes = Op::ALL.iter().filter_map(|&op| Operation::get(op).dtype_fields.split_first());
         // Of the first input, one type is all that most texts give, under any of its names.
         let firsts = Op::ALL.iter().filter_map(|&op| {
-            let index = place(Operation::get(op).problem, Operation::get(op).dtype_fields.first()?)?;
+            let index = position(Operation::get(op).problem, Operation::get(op).dtype_fields.first()?)?;
             Some(Operation::get(op).problem[index].names())
         });
         Self {

@@ -34,7 +34,7 @@ impl Default for ExportOptions<'_> {
 /// The form of a key; `None` if no field has it.
 pub(super) fn form(op: Op, key: &str) -> Option<KeyForm> {
     let own =
-        || field::place(KernelKind::fields(op), key).map(|index| Own(KernelKind::fields(op)[index].name));
+        || field::position(KernelKind::fields(op), key).map(|index| Own(KernelKind::fields(op)[index].name));
     let other = KernelKeys::get(op).forms.iter().find(|(known, _)| *known == key);
     other.map(|(_, form)| *form).or_else(own)
 }
@@ -153,7 +153,7 @@ struct Part<'k> {
 impl Part<'_> {
     fn entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let (fields, values) = (KernelKind::fields(self.kind.op()), self.kind.values());
-        let at = |name: &str| field::place(fields, name).unwrap_or_default();
+        let at = |name: &str| field::position(fields, name).unwrap_or_default();
         for key in self.keys.split(' ') {
             match form(self.kind.op(), key) {
                 Some(Joined(first)) => {
@@ -208,7 +208,7 @@ fn word(kind: &KernelKind, key: &str) -> String {
     let of_field = || {
         let fields = KernelKind::fields(kind.op());
         let text = |index: usize| fields[index].text(kind.values()[index]);
-        field::place(fields, key).map_or_else(String::new, text)
+        field::position(fields, key).map_or_else(String::new, text)
     };
     own.map_or_else(of_field, str::to_owned)
 }

@@ -7,7 +7,7 @@ mod splits;
 mod text;
 
 pub use crate::defaults::ProblemDefaults;
-pub use crate::field::{AUTO, Field, InvalidField, MAX_EXTENT, MOST_FIELDS, place};
+pub use crate::field::{AUTO, Field, InvalidField, MAX_EXTENT, MOST_FIELDS, position};
 pub use crate::operations::problems::*;
 pub use checked::Checked;
 pub use fields::FieldSet;
@@ -88,7 +88,7 @@ impl Problem {
     #[inline]
     pub fn unknown(&self) -> FieldSet {
         let name = each_operation!(self, Self(problem) => problem.unknown());
-        let position = name.and_then(|name| field::place(Self::fields(self.op()), name));
+        let position = name.and_then(|name| field::position(Self::fields(self.op()), name));
         position.map_or(FieldSet::NONE, |index| FieldSet::NONE.with(index, true))
     }
 
@@ -101,7 +101,7 @@ impl Problem {
     /// The number of a field by any of its names.
     pub fn value(&self, name: &str) -> Option<(&'static Field, i64)> {
         let fields = Self::fields(self.op());
-        field::place(fields, name).map(|index| (&fields[index], self.values()[index]))
+        field::position(fields, name).map(|index| (&fields[index], self.values()[index]))
     }
 
     /// What it asks for, in a few words for messages.

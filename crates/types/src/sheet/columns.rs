@@ -111,7 +111,7 @@ impl Column {
 pub struct Columns<'a> {
     file: &'a str,
     /// What the names are, as errors begin: the header of a table, or nothing for the keys of an object.
-    place: &'static str,
+    prefix: &'static str,
     names: &'a [String],
     asked: Vec<&'static str>,
     used: BTreeSet<usize>,
@@ -122,12 +122,12 @@ pub struct Columns<'a> {
 impl<'a> Columns<'a> {
     /// The columns of a file.
     pub const fn new(file: &'a str, names: &'a [String]) -> Self {
-        Self { file, place: "header: ", names, asked: Vec::new(), used: BTreeSet::new(), conflict: None }
+        Self { file, prefix: "header: ", names, asked: Vec::new(), used: BTreeSet::new(), conflict: None }
     }
 
     /// The keys of an object in a file.
     pub fn from_keys(file: &'a str, names: &'a [String]) -> Self {
-        Self { place: "", ..Self::new(file, names) }
+        Self { prefix: "", ..Self::new(file, names) }
     }
 
     /// A column by its name.
@@ -204,7 +204,7 @@ impl<'a> Columns<'a> {
             }
             (checked, _) => checked.map_err(|error| error.to_string()),
         };
-        unknown.map_err(|error| SheetError::format(self.file, format_args!("{}{error}", self.place)))
+        unknown.map_err(|error| SheetError::format(self.file, format_args!("{}{error}", self.prefix)))
     }
 
     /// The places of the columns that were asked for.

@@ -125,7 +125,7 @@ impl Column {
 pub(super) struct Line<'a> {
     pub(super) label: Option<&'a str>,
     /// The place of the kernel, counted from 0.
-    pub(super) place: usize,
+    pub(super) rank: usize,
     pub(super) ranked: Ranked,
     pub(super) equal: usize,
     pub(super) kernel: &'a str,
@@ -150,7 +150,7 @@ impl Line<'_> {
         };
         match column {
             Column::Problem => self.label.into(),
-            Column::Rank => (self.place + 1).into(),
+            Column::Rank => (self.rank + 1).into(),
             Column::Kernel => self.kernel.into(),
             Column::Split => (split_k as usize).into(),
             Column::Time => {

@@ -128,7 +128,7 @@ impl Rows<'_> {
             };
             let line = Line {
                 label,
-                place: rank,
+                rank,
                 ranked,
                 equal,
                 kernel: ranker.name(ranked.index),

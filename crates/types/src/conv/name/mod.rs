@@ -28,7 +28,7 @@
 //! here.
 
 use super::{ConvKernel, ConvTile};
-use crate::field::{Record as _, place, places};
+use crate::field::{Record as _, position, positions};
 use crate::grammar::PartForm::{self, Joined, Mark, Number, Other, Widths, Word};
 use crate::grammar::{NameReader, NameWriter, Part};
 use crate::scan::{NameError, Scan};
@@ -39,7 +39,7 @@ const fn part(tag: &'static str, field: &'static str, form: PartForm) -> Part {
 }
 
 const DIRECTION: Part = part(ConvKernel::NAME_PREFIX, "direction", Word).called("the direction");
-const DTYPES: [usize; 3] = places(ConvKernel::FIELDS, &["dtype_in", "dtype_wei", "dtype_out"]);
+const DTYPES: [usize; 3] = positions(ConvKernel::FIELDS, &["dtype_in", "dtype_wei", "dtype_out"]);
 const LAYOUT: Part = part("_", "layout", Word).called("the layout");
 const NDIM: Part = part("_", "ndim", Number).called("the number of dimensions");
 const TILE: Part = part("_", "tile_m", Joined(3)).called("the tile");
@@ -89,7 +89,7 @@ pub struct ConvName {
 impl ConvName {
     /// Whether the name spells a field out; a flag, that it is set.
     pub fn states(&self, field: &str) -> bool {
-        place(ConvKernel::FIELDS, field).is_some_and(|bit| self.stated >> bit & 1 == 1)
+        position(ConvKernel::FIELDS, field).is_some_and(|bit| self.stated >> bit & 1 == 1)
     }
 
     /// Reads a name of any of the grammars.
@@ -99,8 +99,8 @@ impl ConvName {
         reader.all(&[DIRECTION])?;
         reader.scan.separator("the dtype")?;
         let dtype = reader.scan.element()?;
-        for place in DTYPES {
-            reader.values[place] = dtype as i64;
+        for position in DTYPES {
+            reader.values[position] = dtype as i64;
         }
         reader.stated |= 1 << DTYPES[0];
         if reader.scan.goes_on_with(|c| matches!(c, 'n' | 'g')) {

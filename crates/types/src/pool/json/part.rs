@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
         let Some(form) = form(self.op, key) else { return Ok(()) };
         match form {
             KeyForm::Own(name) => {
-                let index = self.place(name);
+                let index = self.index(name);
                 match self.value(index, key, value).map_err(within)? {
                     Some(value) => self.assign(key, index, &[value]),
                     None => Ok(()),
@@ -80,7 +80,7 @@ impl<'a> Fields<'a> {
             }
             KeyForm::Joined(first) => {
                 let text: String = typed(value).map_err(within)?;
-                let index = self.place(first);
+                let index = self.index(first);
                 let Field { least, most, .. } = self.field(index);
                 let shape = text.parse().ok().map(|Mnk { m, n, k }| [m, n, k].map(i64::from));
                 let shape = shape.filter(|three| three.iter().all(|one| (*least..=*most).contains(one)));
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
             }
             KeyForm::Shape(first) => {
                 let Extents { m, n, k } = typed(value).map_err(within)?;
-                let index = self.place(first);
+                let index = self.index(first);
                 for (axis, value) in [("m", m), ("n", n), ("k", k)] {
                     self.bounded(index, value).map_err(|error| within(error.within(axis)))?;
                 }
@@ -103,9 +103,9 @@ impl<'a> Fields<'a> {
                     return Err(within(PoolError::value(found, count.to_string())));
                 }
                 for (axis, value) in values.iter().enumerate() {
-                    let (key, place) = (format!("{key}[{axis}]"), self.place(first) + axis);
-                    let value = self.value(place, &key, value).map_err(|error| error.within(&key))?;
-                    self.assign(&key, place, value.as_slice())?;
+                    let (key, index) = (format!("{key}[{axis}]"), self.index(first) + axis);
+                    let value = self.value(index, &key, value).map_err(|error| error.within(&key))?;
+                    self.assign(&key, index, value.as_slice())?;
                 }
                 Ok(())
             }
@@ -117,8 +117,8 @@ impl<'a> Fields<'a> {
     }
 
     /// The place of a field, by any of its names.
-    pub(super) fn place(&self, name: &str) -> usize {
-        crate::field::place(KernelKind::fields(self.op), name).unwrap_or_default()
+    pub(super) fn index(&self, name: &str) -> usize {
+        crate::field::position(KernelKind::fields(self.op), name).unwrap_or_default()
     }
 
     /// The number of a field; `None` for a word that the exporter cannot spell, which the name has.

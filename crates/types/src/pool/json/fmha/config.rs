@@ -36,7 +36,7 @@ pub(super) fn kernel(
     let usual = KernelKind::Fmha(FmhaKernel::USUAL);
     let mut fields = Fields::new(&usual, "", &|_, _| false);
     fields.set("signature", &signature)?;
-    let index = |name| fields.place(name);
+    let index = |name| fields.index(name);
     let [q, v, q_alignment, v_alignment] =
         ["hdim_q", "hdim_v", "hdim_q_alignment", "hdim_v_alignment"].map(index);
     if !signature.contains_key("hdim_v") {
