@@ -8,6 +8,7 @@ import logging
 import operator
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +49,13 @@ H200 = SimpleNamespace(
 DEVICE = torch.device("cuda", 0)
 
 
+class Caller:
+    """What Inductor makes of a candidate, and times."""
+
+    def __init__(self, **chosen):
+        vars(self).update(chosen)
+
+
 @pytest.fixture(autouse=True)
 def gpu(monkeypatch):
     """A device that answers what is asked of it, and candidates that are not generated."""
@@ -63,7 +71,7 @@ def gpu(monkeypatch):
         bmm.bmm_template,
         mm.scaled_mm_device_tma_epilogue_scaling_template,
     ):
-        monkeypatch.setattr(template, "choice_or_none", lambda **chosen: SimpleNamespace(**chosen))
+        monkeypatch.setattr(template, "choice_or_none", Caller)
     with config.patch(max_autotune=True):
         yield
     while ours.is_enabled():
@@ -261,6 +269,92 @@ def test_an_error_of_ours_is_a_warning_and_the_stock_list(broken, monkeypatch, c
     assert "Inductor's own candidates are taken: RuntimeError: broken on purpose" in warning.getMessage()
 
 
+def shapes_without_hints():
+    """A product whose rows nobody knows before it runs, as of ``nonzero``."""
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    env = ShapeEnv()
+    V.graph.sizevars = type(V.graph.sizevars)(env)
+    rows = env.create_unbacked_symint().node.expr
+    return MMKernelInputs([matrix("a", rows, SHAPE[2]), matrix("b", SHAPE[2], SHAPE[1], transposed=True)])
+
+
+def vanished_model(tmp_path):
+    """Settings of a model whose directory is there when they are made, and not when it is read."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "spec.json").write_text("{}")
+    settings = {"model": str(tmp_path / "model")}
+    return settings, lambda: shutil.rmtree(tmp_path / "model")
+
+
+def torn_model(tmp_path):
+    settings, _ = vanished_model(tmp_path)
+    return settings, lambda: None
+
+
+def unknown_gpu(_):
+    return {"arch": "sm_12345"}, lambda: None
+
+
+@pytest.mark.parametrize("attack", [vanished_model, torn_model, unknown_gpu])
+def test_what_cannot_be_ranked_is_a_warning_and_the_stock_list(attack, tmp_path, caplog):
+    templates = [mm.aten_mm, mm.mm_template]
+    stock, others = candidates(templates, "mm", *SHAPE)
+    settings, happens = attack(tmp_path)
+    with ours.enable(top=2, **settings):
+        happens()
+        for _ in range(2):
+            found = candidates(templates, "mm", *SHAPE)
+            assert (tiles(found[0]), found[1]) == (tiles(stock), others)
+    (warning,) = [each for each in caplog.records if each.name == "ck_select"]
+    assert "Inductor's own candidates are taken: " in warning.getMessage()
+
+
+def test_shapes_without_hints_break_nothing(caplog):
+    templates = [mm.aten_mm, mm.mm_template]
+
+    def listed():
+        with graph():
+            kernel_inputs = shapes_without_hints()
+            choices = V.choices
+            generators = {of.uid: choices.get_ktc(kernel_inputs, of, "mm") for of in templates}
+            return choices._finalize_template_configs(generators, kernel_inputs, templates, "mm")
+
+    stock = listed()
+    with ours.enable(top=2):
+        found = listed()
+    # Some releases of torch have a usual hint for such an extent, others none.
+    assert len(found) in (3, len(stock))
+
+
+@pytest.mark.parametrize("shape", [(0, 64, 64), (64, 0, 64), (64, 64, 0)])
+def test_empty_products_break_nothing(shape):
+    templates = [mm.aten_mm, mm.mm_template]
+    stock, others = candidates(templates, "mm", *shape)
+    with ours.enable(top=2):
+        found = candidates(templates, "mm", *shape)
+    assert found[1] == others and len(found[0]) in (min(2, len(stock)), len(stock))
+
+
+def test_tensors_of_no_gpu_are_left_alone(monkeypatch, caplog):
+    monkeypatch.setattr(sys.modules[__name__], "DEVICE", torch.device("meta"))
+    with graph(), ours.enable(top=2):
+        assert seam.problem_of(inputs(*SHAPE), "mm") is None
+    assert not caplog.records
+
+
+def test_parameters_that_nobody_knows_change_nothing(monkeypatch, caplog):
+    templates = [mm.aten_mm, mm.mm_template]
+    with ours.enable(top=4):
+        four = tiles(candidates(templates, "mm", *SHAPE)[0])
+        own = seam.parameters
+        monkeypatch.setattr(
+            seam, "parameters", lambda choice: (found := own(choice)) and {**found, "NEW_KNOB": object()}
+        )
+        assert tiles(candidates(templates, "mm", *SHAPE)[0]) == four
+    assert not caplog.records
+
+
 def test_candidates_that_cannot_be_generated_are_passed_over(monkeypatch):
     templates = [mm.aten_mm, mm.mm_template]
     with ours.enable(top=4):
@@ -406,13 +500,6 @@ def test_the_check_says_what_would_be_done(capsys):
     assert lines["order"].startswith("bf16 384x3584x18944: tiles 128x")
 
 
-class Caller:
-    """What Inductor times."""
-
-    def __init__(self, candidate=None):
-        self.annotations = {} if candidate is None else {"ktc": candidate}
-
-
 def test_what_is_timed_is_a_sweep(tmp_path, monkeypatch):
     sweep = tmp_path / "sweep.csv"
     templates = [mm.aten_mm, mm.mm_template]
@@ -421,8 +508,8 @@ def test_what_is_timed_is_a_sweep(tmp_path, monkeypatch):
     def autotunes(shape, op="mm", templates=templates, **options):
         found, _ = candidates(templates, op, *shape, **options)
         # As Inductor calls listeners; a kernel that failed has no time, and one of ATen's no candidate with blocks.
-        timings = {Caller(each): 0.1 * (1 + place) for place, each in enumerate(found)}
-        timings |= {Caller(found[0]): float("inf"), Caller(): 0.2}
+        timings = {each.choice: 0.1 * (1 + place) for place, each in enumerate(found)}
+        timings |= {Caller(annotations=found[0].choice.annotations): float("inf"), Caller(): 0.2}
         with graph():
             for listener in listeners:
                 listener(timings, op, [], list(timings), None, {})

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::call::Call;
+use super::call::{Call, with_scratch};
 use super::entry::{Entry, Registered};
 use super::index::KernelIndex;
 use super::selection::{SelectError, Source};
@@ -63,16 +63,24 @@ impl Registry {
         let state = self.state();
         state.note(problem);
         let call = Call::new(self, &state, problem, false);
-        let mut scratch = RankScratch::default();
-        let mut ranked = match model::rank_or_why(call, usize::MAX, &mut scratch) {
+        match with_scratch(&self.scratches, |scratch| self.rank_by_model(call, scratch)) {
             Err(SelectError::NoModel { .. }) => {
-                return self.rank_by_estimate(call).ok_or_else(|| no_model(&state, &problem));
+                self.rank_by_estimate(call).ok_or_else(|| no_model(&state, &problem))
             }
-            ranked => ranked?,
-        };
+            ranked => ranked,
+        }
+    }
+
+    /// The order of the model that serves the problem.
+    fn rank_by_model<'r>(
+        &'r self,
+        call: Call<'r, '_>,
+        scratch: &mut RankScratch,
+    ) -> Result<Ranking<'r>, SelectError> {
+        let mut ranked = model::rank_or_why(call, usize::MAX, scratch)?;
         let outside = ranked.ranking.outside();
         let outlook = ranked.ranking.outlook();
-        let mut places: Vec<RankedKernel<'_>> = Vec::new();
+        let mut places: Vec<RankedKernel<'_>> = Vec::with_capacity(ranked.ranking.places().len());
         while let Some((choice, entry, listed)) = ranked.next_fitting(call)? {
             let tied = places.last().is_some_and(|before| before.score == listed.score);
             if let (true, Some(before)) = (tied, places.last_mut()) {
@@ -94,12 +102,12 @@ impl Registry {
             });
         }
         let is_eligible = |left_out: &&LeftOut| {
-            let entry = ranked.model.kernel(left_out.index).and_then(|index| state.entry(index));
+            let entry = ranked.model.kernel(left_out.index).and_then(|index| call.state.entry(index));
             entry.is_some_and(|entry| call.is_eligible(entry))
         };
         let unknown = |entry: &&Arc<Entry>| !entry.is_ranked() && call.is_eligible(entry);
         let left_out = ranked.ranker.left_out().iter().filter(is_eligible).count()
-            + state.kernels().entries().iter().filter(unknown).count();
+            + call.state.kernels().entries().iter().filter(unknown).count();
         let sure = outlook.and_then(|outlook| outlook.sure);
         Ok(Ranking { source: Source::Model, places, left_out, outside, sure })
     }

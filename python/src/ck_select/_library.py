@@ -55,6 +55,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_log_set_callback": [c_int32, LOG, c_void_p],
     "ck_registry_create": [POINTER(_structs.Options), POINTER(c_void_p)],
     "ck_registry_add_kernel": [c_void_p, c_char_p, POINTER(_structs.KernelHooks)],
+    "ck_registry_add_kernels": [c_void_p, POINTER(c_char_p), POINTER(_structs.KernelHooks), c_size_t],
     "ck_registry_size": [c_void_p, POINTER(c_size_t)],
     "ck_registry_load_model": [c_void_p, c_char_p, POINTER(_structs.ModelOptions)],
     "ck_problem_field_name": [c_int32, c_size_t, POINTER(c_char_p)],

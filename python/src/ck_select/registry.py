@@ -269,6 +269,11 @@ class TuneReport:
     elapsed_ms: float
 
 
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"name: found a {type(name).__name__}, expected one kernel's name; kernels=[…] takes several")
+
+
 class Registry:
     """Kernels, models and the chain of sources that chooses among them.
 
@@ -324,10 +329,19 @@ class Registry:
         self._runs: dict[str, Run | None] = {}
         # The library may still be running these callbacks, so they live as long as the registry.
         self._callbacks: list[Any] = []
-        for name in kernels:
-            self.register(name, kernels[name] if isinstance(kernels, Mapping) else None)
+        self._register_all(kernels)
         for directory in models:
             self.load_model(directory)
+
+    def _register_all(self, kernels: Iterable[str] | Mapping[str, Run | None]) -> None:
+        """Adds kernels without hooks, all of them or none: one new state of the registry, not one for each."""
+        runs = dict(kernels) if isinstance(kernels, Mapping) else None
+        names = list(kernels)
+        for name in names:
+            _check_name(name)
+        words = (ctypes.c_char_p * len(names))(*map(str.encode, names))
+        self._call(lib.ck_registry_add_kernels, words, None, len(names))
+        self._runs.update(dict.fromkeys(names) if runs is None else runs)
 
     def _call(self, function: Any, *rest: Any) -> None:
         """Calls the library. The registry lives at least as long as the call, whoever closes it."""
@@ -381,10 +395,7 @@ class Registry:
         ``hipStream_t`` or None for the default one; it returns the milliseconds that it took, or None if it was only
         launched. Without it the kernel is never measured. It is called on the measuring thread.
         """
-        if not isinstance(name, str):
-            raise TypeError(
-                f"name: found a {type(name).__name__}, expected one kernel's name; kernels=[…] takes several"
-            )
+        _check_name(name)
         hooks = _structs.KernelHooks(priority=priority)
         for problems in Problem.__subclasses__():
             operation = problems.OPERATION

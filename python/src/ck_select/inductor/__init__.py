@@ -72,7 +72,7 @@ def enable(
     _check_seam()
     before = (config.inductor_choices_class, V.choices, _RECORDED[0])
     config.inductor_choices_class = Factory(settings, getattr(before[0], "before", before[0]))
-    V.set_choices_handler(wrapped(before[1], settings))
+    V.set_choices_handler(wrapped(before[1]))
     _BEFORE.append(before)
     _RECORDED[0] = None if record is None else (os.path.abspath(record), arch)
     _listen()

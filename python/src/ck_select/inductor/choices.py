@@ -57,7 +57,7 @@ class Factory:
         create = getattr(choices, "create_inductor_choices", None)
         inner = create(self.before) if create else (self.before or choices.InductorChoices)()
         try:
-            return wrapped(inner, self.settings)
+            return wrapped(inner)
         except Exception as error:
             warn_once(error)
             return inner
@@ -73,11 +73,9 @@ def _ranker(settings: Settings) -> Ranker:
     return _ranker_of(settings.model, settings.arch, settings.digest)
 
 
-def wrapped(inner: Any, settings: Settings) -> Any:
+def wrapped(inner: Any) -> Any:
     """A handler that is the given one but for the choice among candidates, while ours is enabled."""
     inner = getattr(inner, "_ck_inner", inner)
-    # What no model can be read of is no handler.
-    _ranker(settings)
     made: Any = object.__new__(type("CkSelectChoices", (_Overrides, type(inner)), {}))
     vars(made).update(vars(inner))
     own = {name: getattr(_Overrides, name).__get__(made) for name in ("get_ktc", "_finalize_template_configs")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .. import _names
@@ -17,6 +18,7 @@ OPERATIONS = {"mm": False, "addmm": False, "scaled_mm": False, "int_mm": False, 
 # Elsewhere a product may be in TF32 or in software, of which nothing was measured.
 DTYPES = ("fp16", "bf16", "fp8", "bf8", "int8")
 _NAMES = names_of(None)
+_READ = [name for names in _NAMES.values() for name in names]
 
 
 class Problem(NamedTuple):
@@ -68,18 +70,16 @@ def parameters(choice: Any) -> dict[str, Any] | None:
 
 def name_of(choice: Any, config: dict[str, Any], problem: Problem) -> str:
     """A candidate's name. What its template does, the template's name says."""
-    template = str(choice.template.uid)
+    own = tuple((name, config[name]) for name in _READ if name in config)
+    return _name_of(str(choice.template.uid), own, problem.dtype, problem.layout, problem.batch > 0)
+
+
+# Hundreds of candidates are the same for all shapes.
+@lru_cache(maxsize=1 << 14)
+def _name_of(template: str, own: tuple[tuple[str, Any], ...], dtype: str, layout: str, batched: bool) -> str:
     tma = "tma" in template
-    kernel = kernel_of(
-        config,
-        _NAMES,
-        dtype=problem.dtype,
-        layout=problem.layout,
-        persistent=tma or "persistent" in template,
-        tma=tma,
-        batched=problem.batch > 0,
-    )
-    return kernel.name
+    whole = {"dtype": dtype, "layout": layout, "batched": batched}
+    return kernel_of(dict(own), _NAMES, persistent=tma or "persistent" in template, tma=tma, **whole).name
 
 
 def spills(config: dict[str, Any], problem: Problem, arch: str) -> bool:

@@ -9,6 +9,7 @@ import struct
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any, Literal, Union
 
 from .. import _structs
@@ -66,10 +67,9 @@ class Kernels:
     def add(self, names: Sequence[str]) -> list[int]:
         """The places of kernels, of which new ones are registered."""
         new = [name for name in dict.fromkeys(names) if name not in self.places]
-        for name in new:
-            self._registry.register(name)
-            self.places[name] = len(self.places)
         if new:
+            self._registry._register_all(new)
+            self.places.update(zip(new, count(len(self.places))))
             self._registry.prepare()
         return [self.places[name] for name in names]
 
