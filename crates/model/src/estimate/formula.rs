@@ -85,23 +85,16 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
         self.cycles(Isa::Portable, shape, device).1
     }
 
-    /// The times with the number of the first cause, with those of the first two, and so on: a term is the growth of
-    /// the time with its cause.
+    /// The times with the number of the first cause, with those of the first two, and so on, as
+    /// [`times_by_cause`](super::terms::times_by_cause) computes them.
     fn times_by_cause(&self, isa: Isa, shape: &Self::Shape, device: &Device, times: &mut [f64; MOST_TERMS]);
 
-    /// Hands out the terms of the time, each with its name.
-    fn each_term(
-        &self,
-        isa: Isa,
-        shape: &Self::Shape,
-        device: &Device,
-        mut each: impl FnMut(&'static str, f64),
-    ) {
+    /// The terms of the time, in the order of their names, and zeros after them: a term is the growth of the time
+    /// with its cause.
+    fn terms(&self, isa: Isa, shape: &Self::Shape, device: &Device) -> [f64; MOST_TERMS] {
         let (mut times, mut known) = ([0.0; MOST_TERMS], 0.0);
         self.times_by_cause(isa, shape, device, &mut times);
-        for (name, time) in Self::TERMS.iter().zip(times) {
-            each(name, time - std::mem::replace(&mut known, time));
-        }
+        times.map(|time| time - std::mem::replace(&mut known, time))
     }
 
     /// The times of some kernels.

@@ -88,6 +88,11 @@ pub fn term_names(op: Op) -> Vec<&'static str> {
     each_operation!(op, Own => <LoadFor<Own> as Formula>::TERMS.to_vec())
 }
 
+/// The names of the terms of a formula.
+fn names_for<L: Formula>(_: &L) -> &'static [&'static str] {
+    L::TERMS
+}
+
 /// How sure the estimate's choices for an operation are, as `sureness.json` has it.
 pub(crate) fn sureness_of(op: Op) -> &'static [u8] {
     each_operation!(op, Own => Own::SURENESS)
@@ -157,18 +162,17 @@ impl Estimator {
 
     /// The terms of the time.
     pub fn terms(&self, load: &Load, shape: &Shape) -> Terms {
-        let mut named = Vec::new();
-        self.each_term(load, shape, |name, value| named.push((name, value)));
-        Terms { named }
+        let names = each_operation!(load, Load(load) => names_for(load));
+        Terms { named: names.iter().copied().zip(self.values_of_terms(load, shape)).collect() }
     }
 
-    /// Hands out the terms of the time, each with its name: none for a kernel of a different operation.
-    pub fn each_term(&self, load: &Load, shape: &Shape, mut each: impl FnMut(&'static str, f64)) {
+    /// The values of the terms, and zeros after them; NaN for a kernel of a different operation.
+    pub(crate) fn values_of_terms(&self, load: &Load, shape: &Shape) -> [f64; MOST_TERMS] {
         each_operation!(
             (load, shape),
-            (Load(load), Shape(shape)) => load.each_term(Isa::best(), shape, &self.device, &mut each),
-            ()
-        );
+            (Load(load), Shape(shape)) => load.terms(Isa::best(), shape, &self.device),
+            [f64::NAN; MOST_TERMS]
+        )
     }
 }
 

@@ -16,15 +16,6 @@ pub trait Real:
     + Mul<f64, Output = Self>
     + Div<f64, Output = Self>
 {
-    /// How many kernels there are numbers of.
-    const LANES: usize;
-
-    /// The numbers of some lanes, and zero in the others.
-    fn only(self, keeps: impl Fn(usize) -> bool) -> Self;
-
-    /// Writes the numbers.
-    fn write(self, numbers: &mut [f64]);
-
     fn ceil(self) -> Self;
     fn floor(self) -> Self;
     fn sqrt(self) -> Self;
@@ -36,20 +27,6 @@ pub trait Real:
 }
 
 impl Real for f64 {
-    const LANES: usize = 1;
-
-    #[inline(always)]
-    fn only(self, keeps: impl Fn(usize) -> bool) -> f64 {
-        if keeps(0) { self } else { 0.0 }
-    }
-
-    #[inline(always)]
-    fn write(self, numbers: &mut [f64]) {
-        if let [number, ..] = numbers {
-            *number = self;
-        }
-    }
-
     #[inline(always)]
     fn ceil(self) -> f64 {
         self.ceil()
@@ -129,18 +106,6 @@ macro_rules! operators {
 operators! { Add add + Sub sub - Mul mul * Div div / Rem rem % }
 
 impl Real for Four {
-    const LANES: usize = FOUR;
-
-    #[inline(always)]
-    fn only(self, keeps: impl Fn(usize) -> bool) -> Four {
-        Four::each(|at| if keeps(at) { self.0[at] } else { 0.0 })
-    }
-
-    #[inline(always)]
-    fn write(self, numbers: &mut [f64]) {
-        numbers.iter_mut().zip(self.0).for_each(|(number, own)| *number = own);
-    }
-
     #[inline(always)]
     fn ceil(self) -> Four {
         Four::each(|at| self.0[at].ceil())

@@ -365,22 +365,6 @@ impl Kernels<f64> for &Shape {
     }
 }
 
-/// One kernel, four times.
-#[derive(Clone, Copy)]
-pub(super) struct InEachLane<'s>(pub(super) &'s Shape);
-
-impl Kernels<Four> for InEachLane<'_> {
-    #[inline(always)]
-    fn first(&self) -> &Shape {
-        self.0
-    }
-
-    #[inline(always)]
-    fn all(self, number: impl Fn(&Shape) -> f64) -> Four {
-        number(self.0).into()
-    }
-}
-
 impl Kernels<Four> for &[Shape; FOUR] {
     #[inline(always)]
     fn first(&self) -> &Shape {

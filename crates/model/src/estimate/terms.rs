@@ -28,7 +28,7 @@
 use super::device::Device;
 use super::load::{Experts, Load};
 use super::real::{FOUR, Four, Real};
-use super::shape::{InEachLane, Kernels, Shape, are_alike};
+use super::shape::{Kernels, Shape, are_alike};
 use crate::isa::Isa;
 
 /// The terms of a kernel's time for a problem, in microseconds. A term is the growth of the time when its
@@ -47,13 +47,25 @@ impl Terms {
 }
 
 /// A term's name, and the number that causes it.
-pub(super) type Cause<C, R> = (&'static str, fn(&mut C) -> &mut R);
+pub(super) type Cause<C> = (&'static str, fn(&mut C) -> &mut f64);
 
 /// Most terms of a formula.
 pub(crate) const MOST_TERMS: usize = 12;
 
+/// The bits of a number that are kept, by how many causes it is before the last one that counts, and
+/// [`MOST_TERMS`] more: none of one after it.
+const KEPT: [u64; 2 * MOST_TERMS] = {
+    let mut kept = [0; 2 * MOST_TERMS];
+    let mut at = MOST_TERMS;
+    while at < kept.len() {
+        kept[at] = u64::MAX;
+        at += 1;
+    }
+    kept
+};
+
 /// The names of terms.
-pub(super) const fn names<C, R, const N: usize>(causes: &[Cause<C, R>; N]) -> [&'static str; N] {
+pub(super) const fn names<C, const N: usize>(causes: &[Cause<C>; N]) -> [&'static str; N] {
     let mut names = [""; N];
     let mut at = 0;
     while at < N {
@@ -64,26 +76,27 @@ pub(super) const fn names<C, R, const N: usize>(causes: &[Cause<C, R>; N]) -> [&
 }
 
 /// Numbers from which a time is computed. Not a closure, which would lack the instructions of its caller's loop.
-pub(super) trait Causes<R>: Copy {
+pub(super) trait Causes: Copy {
     /// The time of those that are not zero.
-    fn time_of_causes(&self) -> R;
+    fn time_of_causes(&self) -> f64;
 }
 
 /// The time that is computed from `all` with the number of the first cause alone, with those of two causes, and so
-/// on: zeros are in the place of the others. Each lane has a cause more than the one before it.
+/// on: zeros are in the place of the others. After the last cause, all times are the whole one. Without a branch or a
+/// comparison, so that the compiler makes vectors of four times where the caller's instructions have them.
 #[inline(always)]
-pub(super) fn times_by_cause<R: Real, C: Causes<R>, const N: usize>(
-    causes: &[Cause<C, R>; N],
+pub(super) fn times_by_cause<C: Causes, const N: usize>(
+    causes: &[Cause<C>; N],
     all: &C,
     times: &mut [f64; MOST_TERMS],
 ) {
-    for (block, times) in times.chunks_exact_mut(R::LANES).take(N.div_ceil(R::LANES)).enumerate() {
+    for (last, time) in times.iter_mut().enumerate() {
         let mut parts = *all;
         for (cause, (_, number)) in causes.iter().enumerate() {
             let number = number(&mut parts);
-            *number = number.only(|lane| cause <= block * R::LANES + lane);
+            *number = f64::from_bits(number.to_bits() & KEPT[MOST_TERMS - cause + last]);
         }
-        parts.time_of_causes().write(times);
+        *time = parts.time_of_causes();
     }
 }
 
@@ -300,9 +313,9 @@ impl<R: Real> Cycles<R> {
     }
 }
 
-impl<R: Real> Cycles<R> {
+impl Cycles {
     /// What causes the terms, in the order in which they are added.
-    pub(super) const CAUSES: [Cause<Self, R>; 11] = [
+    pub(super) const CAUSES: [Cause<Self>; 11] = [
         ("launch", |all| &mut all.launch),
         ("arithmetic", |all| &mut all.arithmetic),
         ("fragments", |all| &mut all.fragments),
@@ -317,11 +330,11 @@ impl<R: Real> Cycles<R> {
     ];
 }
 
-impl<R: Real> Causes<R> for Cycles<R> {
+impl Causes for Cycles {
     /// What is lacking counts among the waits.
     #[inline(always)]
-    fn time_of_causes(&self) -> R {
-        let lacking = self.waits.above(R::from(0.0), self.lacking, R::from(1.0));
+    fn time_of_causes(&self) -> f64 {
+        let lacking = self.waits.above(0.0, self.lacking, 1.0);
         Self { lacking, ..*self }.time()
     }
 }
@@ -350,8 +363,7 @@ fn cause_times_avx2(load: &Load, shape: &Shape, device: &Device, times: &mut [f6
 
 #[inline(always)]
 fn cause_times_portable(load: &Load, shape: &Shape, device: &Device, times: &mut [f64; MOST_TERMS]) {
-    let all = Cycles::<Four>::new(load, InEachLane(shape), device);
-    times_by_cause(&Cycles::<Four>::CAUSES, &all, times);
+    times_by_cause(&Cycles::CAUSES, &Cycles::new(load, shape, device), times);
 }
 
 /// The times of some kernels.

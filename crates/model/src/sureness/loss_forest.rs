@@ -6,15 +6,19 @@
 //!
 //! ```text
 //! reached = all leaves of all trees
-//! for column in columns with a threshold:
-//!     interval = number of the column's thresholds below the value, or the one of NaN
+//! for (column, value) in row:
+//!     interval = how many of the column's intervals the value has passed: eight compared at once
 //!     reached &= leaves of the column's interval                five words
 //! sum = 0; for tree in text order: sum += value of the only leaf that is left of the tree
 //! ```
 //!
 //! The sum has the bits of [`Row::raw_score`](crate::forest::Row::raw_score): the same leaves in the same order.
 
+// The sum is compiled once for each instruction set that calls it, so it must be inlined into the callers.
+#![allow(clippy::inline_always)]
+
 use crate::forest::{Child, Forest, Split, Target, Transform, Tree, ZERO_THRESHOLD};
+use crate::isa::Isa;
 
 /// Most trees of a forest.
 pub const MOST_TREES: usize = EIGHT * WORDS;
@@ -28,22 +32,24 @@ const ALL: Leaves = [u64::MAX; WORDS];
 /// The trees of a word.
 const EIGHT: usize = 8;
 
+/// The last leaf of each tree, which is reached if no other one is.
+const LAST: u64 = 0x8080_8080_8080_8080;
+
 /// A Poisson forest of small trees.
 #[derive(Debug, Clone)]
 pub(super) struct LossForest {
-    /// The columns that have a threshold.
     columns: Vec<Column>,
     /// The values of each tree's leaves; trees that the forest lacks add nothing.
     trees: Box<[[f64; MOST_LEAVES]; MOST_TREES]>,
+    isa: Isa,
 }
 
-/// What a column's value rules out.
+/// What a column's value rules out. The first interval is that of no value, NaN.
 #[derive(Debug, Clone)]
 struct Column {
-    index: usize,
-    /// Ascending, each once.
-    thresholds: Vec<f64>,
-    /// The leaves that remain up to each threshold, above all of them, and for NaN.
+    /// The least values of the other intervals, ascending; NaN after the last.
+    least: Vec<[f64; EIGHT]>,
+    /// The leaves that remain in each interval.
     leaves: Vec<Leaves>,
 }
 
@@ -61,24 +67,41 @@ impl LossForest {
         if nodes.any(|node| matches!(node.split, Split::Categorical { .. })) {
             return Err("expected no categorical split".to_owned());
         }
-        let columns = (0..forest.num_features()).filter_map(|index| Column::new(index, trees));
+        let columns = (0..forest.num_features()).map(|index| Column::new(index, trees));
         let mut values = Box::new([[0.0; MOST_LEAVES]; MOST_TREES]);
         for (values, tree) in values.iter_mut().zip(trees) {
             values.iter_mut().zip(tree.leaf_values()).for_each(|(value, leaf)| *value = *leaf);
         }
-        Ok(Self { columns: columns.collect(), trees: values })
+        Ok(Self { columns: columns.collect(), trees: values, isa: Isa::best() })
     }
 
-    /// The sum of the leaves that a row reaches.
+    /// The sum of the leaves that a row reaches, which has all columns.
     pub(super) fn raw_score(&self, row: &[f64]) -> f64 {
+        match self.isa {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: either token proves that the CPU has the features.
+            Isa::Avx512(_) | Isa::Avx2(_) => unsafe { self.raw_score_avx2(row) },
+            Isa::Portable => self.raw_score_portable(row),
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn raw_score_avx2(&self, row: &[f64]) -> f64 {
+        self.raw_score_portable(row)
+    }
+
+    #[inline(always)]
+    fn raw_score_portable(&self, row: &[f64]) -> f64 {
         let mut reached = ALL;
-        for column in &self.columns {
-            let left = column.leaves_for(row.get(column.index).copied().unwrap_or(f64::NAN));
+        for (column, value) in self.columns.iter().zip(row) {
+            let left = column.leaves_for(*value);
             reached.iter_mut().zip(left).for_each(|(reached, left)| *reached &= left);
         }
         // Not `Iterator::sum`, which starts from -0.0.
         let mut sum = 0.0;
-        for (mut word, trees) in reached.into_iter().zip(self.trees.as_chunks::<EIGHT>().0) {
+        for (word, trees) in reached.into_iter().zip(self.trees.as_chunks::<EIGHT>().0) {
+            let mut word = word | LAST;
             for leaves in trees {
                 sum += leaves[word.trailing_zeros() as usize % MOST_LEAVES];
                 word >>= MOST_LEAVES;
@@ -89,40 +112,50 @@ impl LossForest {
 }
 
 impl Column {
-    /// `None` if no tree asks for the column.
-    fn new(index: usize, trees: &[Tree]) -> Option<Self> {
+    fn new(index: usize, trees: &[Tree]) -> Self {
         let thresholds = trees.iter().flat_map(Tree::nodes).filter_map(|node| match node.split {
             Split::Numeric { threshold, .. } if node.feature as usize == index => Some(threshold.get()),
             _ => None,
         });
-        let mut thresholds: Vec<f64> = thresholds.collect();
-        if thresholds.is_empty() {
-            return None;
-        }
-        // Values that count as zero have intervals of their own.
-        thresholds.extend([(-ZERO_THRESHOLD).next_down(), ZERO_THRESHOLD]);
-        thresholds.sort_by(f64::total_cmp);
-        thresholds.dedup();
-        // All values of an interval reach what its end reaches.
-        let values = thresholds.iter().copied().chain([f64::INFINITY, f64::NAN]);
-        let leaves = values.map(|value| {
-            let value = if value.abs() <= ZERO_THRESHOLD { 0.0 } else { value };
-            let mut bytes = [0; MOST_TREES];
-            for (byte, tree) in bytes.iter_mut().zip(trees) {
-                *byte = remaining(tree, tree.root(), index, value);
+        // A threshold belongs to the interval below it. Values that count as zero have intervals of their own.
+        let above = thresholds.chain([ZERO_THRESHOLD]).map(f64::next_up);
+        let mut starts: Vec<f64> = above.chain([f64::NEG_INFINITY, -ZERO_THRESHOLD]).collect();
+        starts.sort_by(f64::total_cmp);
+        let (mut least, mut leaves) = (Vec::new(), vec![leaves_at(f64::NAN, index, trees)]);
+        for start in starts {
+            let at_start = leaves_at(start, index, trees);
+            if leaves.last() != Some(&at_start) {
+                least.push(start);
+                leaves.push(at_start);
             }
-            let words = bytes.as_chunks().0;
-            std::array::from_fn(|word| words.get(word).map_or(0, |bytes| u64::from_le_bytes(*bytes)))
-        });
-        let leaves = leaves.collect();
-        Some(Self { index, thresholds, leaves })
+        }
+        least.resize(least.len().next_multiple_of(EIGHT), f64::NAN);
+        Self { least: least.as_chunks().0.to_vec(), leaves }
     }
 
+    #[inline(always)]
     fn leaves_for(&self, value: f64) -> &Leaves {
-        let below = || self.thresholds.partition_point(|threshold| *threshold < value);
-        let interval = if value.is_nan() { self.thresholds.len() + 1 } else { below() };
-        self.leaves.get(interval).unwrap_or(&ALL)
+        let mut passed = 0;
+        for eight in &self.least {
+            passed += eight.iter().map(|least| usize::from(*least <= value)).sum::<usize>();
+            // Without an end, the compiler makes a loop of it for longer lists than there are.
+            if eight.last().is_none_or(|last| last.is_nan() || *last > value) {
+                break;
+            }
+        }
+        self.leaves.get(passed).unwrap_or(&ALL)
     }
+}
+
+/// The leaves of all trees that a row with this value of a column can reach.
+fn leaves_at(value: f64, column: usize, trees: &[Tree]) -> Leaves {
+    let value = if value.abs() <= ZERO_THRESHOLD { 0.0 } else { value };
+    let mut bytes = [0; MOST_TREES];
+    for (byte, tree) in bytes.iter_mut().zip(trees) {
+        *byte = remaining(tree, tree.root(), column, value);
+    }
+    let words = bytes.as_chunks().0;
+    std::array::from_fn(|word| words.get(word).map_or(0, |bytes| u64::from_le_bytes(*bytes)))
 }
 
 /// The leaves below a child that a row with this value of a column can reach, a bit each.
@@ -166,20 +199,23 @@ mod tests {
         assert!(forests.len() > 8, "{}", forests.len());
         for forest in forests {
             let prepared = LossForest::new(&forest).unwrap();
+            let portable = LossForest { isa: Isa::Portable, ..prepared.clone() };
             let ends = [f64::NAN, 0.0, -0.0, 1e-40, -1e-40, 1e-30, -1e-30, f64::INFINITY, f64::NEG_INFINITY];
             let values = prepared.columns.iter().map(|column| {
-                let near = column.thresholds.iter().flat_map(|&at| [at.next_down(), at, at.next_up()]);
+                let near = column.least.iter().flatten().flat_map(|&at| [at.next_down(), at, at.next_up()]);
                 near.chain(ends).collect::<Vec<_>>()
             });
             let values: Vec<Vec<f64>> = values.collect();
             let mut row = vec![f64::NAN; forest.num_features()];
             for round in 0..2000_usize {
-                for (question, (column, values)) in prepared.columns.iter().zip(&values).enumerate() {
+                for (index, (cell, values)) in row.iter_mut().zip(&values).enumerate() {
                     // Columns go through their values at different paces.
-                    row[column.index] = values[round * (2 * question + 1) % values.len()];
+                    *cell = values[round * (2 * index + 1) % values.len()];
                 }
-                let (sum, walked) = (prepared.raw_score(&row), forest.raw_score(&row).unwrap());
-                assert_eq!(sum.to_bits(), walked.to_bits(), "{row:?}");
+                let walked = forest.raw_score(&row).unwrap();
+                for forest in [&prepared, &portable] {
+                    assert_eq!(forest.raw_score(&row).to_bits(), walked.to_bits(), "{row:?}");
+                }
             }
         }
     }

@@ -135,10 +135,15 @@ impl Sureness {
         let expected_loss = log_loss.exp();
         let log_loss = log_loss - LOG_WITHIN;
         let kernels = signs.kernels();
+        let mut curves = self.chances.as_slice();
         let sure_within = LOG_ODDS.map(|log_odds| {
             // Curves are fitted one by one, and more kernels do no harm: the first curve that is high enough counts.
-            let enough = self.chances.iter().find(|curve| curve.log_odds(log_loss) >= log_odds);
-            enough.map_or(kernels, |curve| curve.first.min(kernels)) as u32
+            while let [curve, others @ ..] = curves
+                && curve.log_odds(log_loss) < log_odds
+            {
+                curves = others;
+            }
+            curves.first().map_or(kernels, |curve| curve.first.min(kernels)) as u32
         });
         let chance =
             self.chances.first().map_or(f64::NAN, |curve| 1.0 / (1.0 + (-curve.log_odds(log_loss)).exp()));

@@ -42,15 +42,10 @@ impl Signs {
 
     /// With what the estimate says of the chosen kernel.
     pub fn with_estimate(mut self, estimator: &Estimator, load: &Load, shape: &Shape) -> Self {
-        let mut time = 0.0;
-        let mut shares = self.columns[TERMS..].iter_mut();
-        estimator.each_term(load, shape, |_, term| {
-            time += term;
-            if let Some(share) = shares.next() {
-                *share = term;
-            }
-        });
-        self.columns[TERMS..].iter_mut().for_each(|share| *share /= time);
+        let terms = estimator.values_of_terms(load, shape);
+        // Not `Iterator::sum`, which starts from -0.0.
+        let time = terms.iter().fold(0.0, |time, term| time + term);
+        self.columns[TERMS..].iter_mut().zip(terms).for_each(|(share, term)| *share = term / time);
         self.columns[LOG_TIME] = time.ln();
         self
     }

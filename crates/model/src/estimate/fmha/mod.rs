@@ -265,7 +265,7 @@ impl Formula for FmhaLoad {
     }
 }
 
-impl Causes<f64> for FmhaCycles {
+impl Causes for FmhaCycles {
     fn time_of_causes(&self) -> f64 {
         self.time()
     }
@@ -382,7 +382,7 @@ impl FmhaCycles {
     }
 
     /// What causes the terms, in the order in which they are added.
-    const CAUSES: [Cause<Self, f64>; 11] = [
+    const CAUSES: [Cause<Self>; 11] = [
         ("launch", |all| &mut all.launch),
         ("products", |all| &mut all.products),
         ("softmax", |all| &mut all.softmax),

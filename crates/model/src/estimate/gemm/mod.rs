@@ -55,7 +55,7 @@ impl OperationEstimate for GemmProblem {
 impl Formula for Load {
     type Shape = Shape;
     type Cycles = Cycles;
-    const TERMS: &'static [&'static str] = &names(&Cycles::<f64>::CAUSES);
+    const TERMS: &'static [&'static str] = &names(&Cycles::CAUSES);
     const COLUMNS: &'static [UniversalColumn] = columns::COLUMNS;
     const VALUES: &'static [ColumnValue<Self>] = columns::VALUES;
 
