@@ -1,12 +1,14 @@
 """Who finds the winners of AITER's tables: AMD's Origami, the estimate, a model. Ties are shared alike.
 
     pip download --no-deps --no-binary :all: rocm-origami==0.0.3 && tar xf rocm_origami-0.0.3.tar.gz
-    python3 packaging/results/origami.py --origami rocm_origami-0.0.3 --tables DIR [--model estimate DIR ...]
+    python3 packaging/results/origami.py --origami rocm_origami-0.0.3 --tables DIR [--model estimate learned DIR ...]
 
 DIR has FAMILY.csv.gz with the winners and FAMILY.pool.csv with the kernels, as the README beside them says. Origami's
 C++ is compiled without ROCm: nothing of HIP but the type of a device's properties is needed to rank. It is told the
 device's architecture, units and clock, and of a kernel the tile and the instruction; each kernel has an occupancy of 1,
-since a wave's registers are not in the names. A choice that has the winner among equals counts as its share of them.
+since a wave's registers are not in the names. `learned` is a model for each table and device: its pairs of N and K are
+halved, and two models each answer for the pairs that only the other one was trained on. A choice that has the winner
+among equals counts as its share of them.
 """
 
 from __future__ import annotations
@@ -116,6 +118,49 @@ def by_origami(
     return [[float(word) for word in line.split()] for line in ran.stdout.splitlines()]
 
 
+# Those of the models that ship, so that nothing is chosen for these halves.
+PARAMS = ["learning_rate=0.2", "num_leaves=60", "n_estimators=125", "colsample_bytree=0.5", "reg_lambda=10"]
+
+
+def by_learned(
+    device: tuple[str, str],
+    family: str,
+    names: list[str],
+    shapes: list[tuple[str, ...]],
+    winners: dict[tuple[str, ...], dict[str, str]],
+    folder: Path,
+):
+    """Places of all kernels for each shape, by the model that was trained without its pair of N and K."""
+    pairs = sorted({shape[1:] for shape in winners})
+    random.Random(1).shuffle(pairs)
+    halves = [set(pairs[::2]), set(pairs[1::2])]
+    (folder / "pool.csv").write_text("kernel\n" + "\n".join(names) + "\n")
+    places: dict[tuple[str, ...], list[float]] = {}
+    for number, half in enumerate(halves):
+        table = folder / "winners.csv"
+        rows = [row for shape, row in winners.items() if shape[1:] not in half]
+        with table.open("w", newline="") as text:
+            writer = csv.DictWriter(text, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+        model = Path(tempfile.mkdtemp(dir=folder)) / f"half{number}"
+        words = ["ckselect", "train", "--winners", table, "--pool", folder / "pool.csv", "--folds", "1"]
+        words += ["--arch", DEVICES[device][0], "--output", model, "--params", *PARAMS]
+        run([str(word) for word in words])
+        judged = [shape for shape in shapes if shape[1:] in half]
+        if judged:
+            places |= zip(judged, by_ours(str(model), device, family, names, judged, folder))
+    return [places[shape] for shape in shapes]
+
+
+def run(words: list[str]) -> str:
+    """What a command prints; its errors end this script."""
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise SystemExit(ran.stderr)
+    return ran.stdout
+
+
 def by_ours(
     model: str, device: tuple[str, str], family: str, names: list[str], shapes: list[tuple[str, ...]], folder: Path
 ):
@@ -128,13 +173,11 @@ def by_ours(
     words = ["ckselect", "rank", "--model", model, "--arch", arch, "--pool", folder / "pool.csv"]
     allowed = "unbuildable" if model == "estimate" else "unbuildable,untrained"
     words += ["--problems", folder / "problems.csv", "--allow", allowed, "--format", "csv"]
-    ran = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
-    if ran.returncode:
-        raise SystemExit(ran.stderr)
+    printed = run([str(word) for word in words])
     place = {name: at for at, name in enumerate(names)}
     times = [[float("inf")] * len(names) for _ in shapes]
     before = first = None
-    for row in csv.DictReader(ran.stdout.splitlines()):
+    for row in csv.DictReader(printed.splitlines()):
         key = row["problem"], row.get("score") or row["time_us"]
         first = first if key == before else int(row["rank"])
         before = key
@@ -147,7 +190,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--origami", type=Path, required=True, help="the unpacked rocm-origami")
     parser.add_argument("--tables", type=Path, required=True, help="AITER's tables")
-    parser.add_argument("--model", nargs="+", default=["estimate"], help="estimate, or directories")
+    parser.add_argument("--model", nargs="+", default=["estimate"], help="estimate, learned, or directories")
     parser.add_argument("--shapes", type=int, default=200, help="so many of each table, drawn evenly over (N, K)")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp())
@@ -160,34 +203,38 @@ def main(arguments: list[str]) -> int:
         if "cktile" in family or "batched" in family or "a4w4" in family:
             continue
         pools = list(csv.DictReader((options.tables / f"{family}.pool.csv").open()))
-        winners: dict[tuple[str, str], dict[tuple[str, ...], str]] = defaultdict(dict)
+        winners: dict[tuple[str, str], dict[tuple[str, ...], dict[str, str]]] = defaultdict(dict)
         with gzip.open(file, "rt") as text:
             for row in csv.DictReader(text):
                 if row["is_latest_winner"] == "1" and row.get("q_dtype_w", "fp8") != "int8" and row["libtype"] == "ck":
-                    winners[row["gfx"], row["cu_num"]][row["M"], row["N"], row["K"]] = row["kernelName"]
+                    winners[row["gfx"], row["cu_num"]][row["M"], row["N"], row["K"]] = row
         for device, own in winners.items():
             pool = list(
                 {row["kernelName"]: row for row in pools if row["gfx"] == device[0] and row["libtype"] == "ck"}.values()
             )
             names = [row["kernelName"] for row in pool]
             by_pair = defaultdict(list)
-            for shape, name in own.items():
-                if name in names:
-                    by_pair[shape[1:]].append(shape)
+            own = {shape: row for shape, row in own.items() if row["kernelName"] in names}
+            for shape in own:
+                by_pair[shape[1:]].append(shape)
             draw = random.Random(0)
             for shapes in by_pair.values():
                 draw.shuffle(shapes)
             in_turn = itertools.chain.from_iterable(itertools.zip_longest(*by_pair.values()))
             shapes = [shape for shape in in_turn if shape][: options.shapes]
             answers = [by_origami(program, device, pool, shapes, "fp8")]
-            answers += [by_ours(model, device, family, names, shapes, folder) for model in options.model]
+            for model in options.model:
+                if model == "learned":
+                    answers.append(by_learned(device, family, names, shapes, own, folder))
+                else:
+                    answers.append(by_ours(model, device, family, names, shapes, folder))
             cells = []
             for times in answers:
-                found = [
-                    sum(share(row, names.index(own[shape]), first) for row, shape in zip(times, shapes)) / len(shapes)
+                parts = [
+                    sum(share(row, names.index(own[shape]["kernelName"]), first) for row, shape in zip(times, shapes))
                     for first in (1, 3)
                 ]
-                cells.append(" " + ", ".join(f"{100 * part:.0f}" for part in found) + " |")
+                cells.append(" " + ", ".join(f"{100 * part / len(shapes):.0f}" for part in parts) + " |")
             print(f"| {family} | {DEVICES[device][0]} | {len(shapes)} | {len(names)} |", *cells, flush=True)
     return 0
 
