@@ -43,6 +43,7 @@ pub(crate) fn has_avx512() -> bool {
 
 /// Proof that the CPU has AVX2 and the bit instructions. Other architectures never make one: loops for all of
 /// them take an `Option<Avx2>`.
+#[cfg_attr(not(target_arch = "x86_64"), allow(unreachable_pub))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Avx2(());
 

@@ -273,12 +273,9 @@ impl ModelAndPool {
 
 /// A model with the pool that it ranks, and the defaults for what a problem leaves out.
 fn ranker(model: Model, pool: Pool) -> Result<(Ranker, ProblemDefaults), CliError> {
-    let model = model.for_op(pool.op()).unwrap_or(model);
-    let mut defaults = model.spec().problem_defaults();
-    let spec = model.spec();
-    pool.set_defaults(&mut defaults, spec.direction.is_none(), spec.dtype.is_none());
     let ranker = Ranker::new(Arc::new(model), Arc::new(pool))?;
     say_left_out(&ranker);
+    let defaults = ranker.problem_defaults();
     Ok((ranker, defaults))
 }
 

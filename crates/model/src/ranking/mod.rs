@@ -51,7 +51,7 @@ use crate::estimate::Place;
 use crate::features::ProblemTerms;
 use crate::kernel::Kernel;
 use crate::pool::Pool;
-use crate::problem::{Checked, Problem};
+use crate::problem::{Checked, Problem, ProblemDefaults};
 use crate::ties::Ties;
 use order::Query;
 use outside::Known;
@@ -137,6 +137,14 @@ impl Ranker {
     /// The pool.
     pub const fn pool(&self) -> &Arc<Pool> {
         &self.pool
+    }
+
+    /// What a problem that leaves it out has: what the model says, else what all kernels share.
+    pub fn problem_defaults(&self) -> ProblemDefaults {
+        let spec = self.model.spec();
+        let mut defaults = spec.problem_defaults();
+        self.pool.set_defaults(&mut defaults, spec.direction.is_none(), spec.dtype.is_none());
+        defaults
     }
 
     /// The kernels that are ranked, each with its index in the pool.

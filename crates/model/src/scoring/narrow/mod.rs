@@ -161,6 +161,7 @@ impl Narrow {
     }
 
     /// Prefetches what a call reads first.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(irrefutable_let_patterns))]
     pub(in crate::scoring) fn fetch(&self) {
         #[cfg(target_arch = "x86_64")]
         if let Some(rungs) = &self.rungs {

@@ -55,6 +55,7 @@ const FIRST_MASK: u32 = 2;
 
 #[derive(Debug)]
 pub(in crate::scoring) struct Wide {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // the walk's slabs have their own
     lanes: usize,
     ladders: Ladders,
     isa: Isa,
