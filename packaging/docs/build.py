@@ -1,6 +1,6 @@
 """Builds the documents as a site: `make docs`.
 
-    build.py --out FOLDER [--rustdoc FOLDER] [--ckselect FILE]
+    build.py --out FOLDER [--rustdoc FOLDER] [--ckselect FILE] [--wasm FILE]
 
 The repository's Markdown is the only source. A page has the same place in the site as in the repository, so the same
 relative links work in both; the order of the pages is that of docs/README.md. Each link
@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import api
+import live
 import terminal
 from render import IN_CONTENTS, Page, render, sections, wrong_links
 
@@ -128,6 +129,7 @@ def main() -> int:
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--rustdoc", type=Path, help="the folder that `cargo doc` wrote")
     options.add_argument("--ckselect", type=Path, help="the command whose help becomes a page, and which the first page shows")
+    options.add_argument("--wasm", type=Path, help="crates/demo as WebAssembly, for the first page's live example")
     options = options.parse_args()
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)
@@ -151,6 +153,8 @@ def main() -> int:
         if source == "README.md" and options.ckselect:
             page.body, faults = terminal.first_screen(text, page.body, options.ckselect, ROOT)
             wrong += faults
+            if options.wasm:
+                page.body = live.add(page.body, options.wasm, ROOT, options.out)
         copy_linked_files(source, page, options.out)
         write(options.out, source, page, groups)
         titles = {anchor: words for _, anchor, words in page.headings}

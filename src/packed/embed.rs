@@ -38,46 +38,52 @@ pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
     directories.sort();
     let mut source = String::from("&[\n");
     for directory in directories {
-        let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        if name.is_empty() || !name.chars().all(plain) {
-            return Err(fault(&directory, &"a model's name has only letters, digits, '_', '-' and '.'"));
-        }
-        let spec = directory.join(SPEC);
-        if !spec.is_file() {
-            return Err(fault(&directory, &format!("no {SPEC}, so it is no model directory")));
-        }
-        let copy = format!("{name}.{SPEC}");
-        fs::copy(&spec, out.join(&copy)).map_err(|error| fault(&spec, &error))?;
-        // Writing to a string does not fail.
-        let _ = writeln!(source, "EmbeddedModel::new(c{name:?}, {}, &[", bytes(&copy));
-        let mut forests = 0;
-        for (file, target) in FORESTS {
-            // As in a directory that is loaded, a plain forest takes precedence over a compressed one.
-            let files = [directory.join(file), directory.join(format!("{file}.gz"))];
-            if let Some(path) = files.iter().find(|path| path.is_file()) {
-                let packed = format!("{name}.{file}.packed");
-                let contents = pack(&text(path)?).map_err(|error| fault(path, &error))?;
-                let path = out.join(&packed);
-                fs::write(&path, contents).map_err(|error| fault(&path, &error))?;
-                let _ = writeln!(source, "(Target::{target}, {}),", bytes(&packed));
-                forests += 1;
-            }
-        }
-        if forests == 0 {
-            return Err(fault(&directory, &"no forest, such as model_tflops.lgbm.gz"));
-        }
-        source += "], ";
-        let sureness = directory.join(SURENESS);
-        if sureness.is_file() {
-            let copy = format!("{name}.{SURENESS}");
-            fs::copy(&sureness, out.join(&copy)).map_err(|error| fault(&sureness, &error))?;
-            let _ = writeln!(source, "Some({})),", bytes(&copy));
-        } else {
-            source += "None),\n";
-        }
+        source += &model(&directory, &FORESTS, out)?;
     }
     source += "]\n";
+    Ok(source)
+}
+
+/// The source of one model directory, with those of the forests that it has, and with its files inside `out`.
+pub(crate) fn model(directory: &Path, forests: &[(&str, &str)], out: &Path) -> Result<String, String> {
+    let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() || !name.chars().all(plain) {
+        return Err(fault(directory, &"a model's name has only letters, digits, '_', '-' and '.'"));
+    }
+    let spec = directory.join(SPEC);
+    if !spec.is_file() {
+        return Err(fault(directory, &format!("no {SPEC}, so it is no model directory")));
+    }
+    let copy = format!("{name}.{SPEC}");
+    fs::copy(&spec, out.join(&copy)).map_err(|error| fault(&spec, &error))?;
+    let mut source = format!("EmbeddedModel::new(c{name:?}, {}, &[\n", bytes(&copy));
+    let mut count = 0;
+    for (file, target) in forests {
+        // As in a directory that is loaded, a plain forest takes precedence over a compressed one.
+        let files = [directory.join(file), directory.join(format!("{file}.gz"))];
+        if let Some(path) = files.iter().find(|path| path.is_file()) {
+            let packed = format!("{name}.{file}.packed");
+            let contents = pack(&text(path)?).map_err(|error| fault(path, &error))?;
+            let path = out.join(&packed);
+            fs::write(&path, contents).map_err(|error| fault(&path, &error))?;
+            // Writing to a string does not fail.
+            let _ = writeln!(source, "(Target::{target}, {}),", bytes(&packed));
+            count += 1;
+        }
+    }
+    if count == 0 {
+        return Err(fault(directory, &"no forest, such as model_tflops.lgbm.gz"));
+    }
+    source += "], ";
+    let sureness = directory.join(SURENESS);
+    if sureness.is_file() {
+        let copy = format!("{name}.{SURENESS}");
+        fs::copy(&sureness, out.join(&copy)).map_err(|error| fault(&sureness, &error))?;
+        let _ = writeln!(source, "Some({})),", bytes(&copy));
+    } else {
+        source += "None),\n";
+    }
     Ok(source)
 }
 
