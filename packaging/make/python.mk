@@ -30,7 +30,7 @@ lint-python: needs-python $(PYTHON_TOOLS)
 bench-python: needs-cargo needs-cc needs-python $(PYTHON_TOOLS)
 	$(CARGO) build --release --quiet --package ck-select --lib
 	$(PYTHON_RUN) benches/compare.py $(if $(JSON),--json '$(abspath $(JSON))')
-	$(PYTHON_RUN) benches/triton.py
+	$(PYTHON_RUN) benches/triton_order.py
 
 # ck_select.inductor with several releases of torch, each in a virtual environment of its own: 3 GB to download and 6 GB on disk each,
 # because PyPI has no smaller ones; PIP_INDEX_URL may name an index with builds for the CPU. No GPU is needed. The kernel of mixtures

@@ -146,13 +146,15 @@ def test_other_threads_begin_and_end_with_the_block():
         context = contextvars.copy_context()
         return len(thread.submit(context.run, candidates, templates, "mm", *SHAPE).result()[0])
 
-    with ThreadPoolExecutor(1) as thread, ThreadPoolExecutor(1) as other:
+    early, thread, late = (ThreadPoolExecutor(1) for _ in range(3))
+    with early, thread, late:
+        stock = tried(early)
+        assert stock > 10
         with ours.enable(top=3):
-            assert tried(thread) == 3
-        stock = tried(thread)
-        assert stock > 10 and stock == tried(other)
+            assert tried(thread) == tried(early) == 3
+        assert tried(early) == tried(thread) == tried(late) == stock
         with ours.enable(top=2):
-            assert tried(thread) == 2
+            assert tried(early) == tried(thread) == tried(late) == 2
 
 
 def test_as_many_are_tried_as_have_to_be():

@@ -24,7 +24,7 @@ from typing import Any
 
 from ..triton.kernels import SURE, Top
 from . import record as _record
-from .choices import Factory, Settings, active, warn_once, wrapped
+from .choices import REPLACED, Factory, Settings, active, reach_all_threads, warn_once, wrapped
 
 __all__ = ["Enabled", "disable", "enable", "is_enabled"]
 
@@ -73,6 +73,7 @@ def enable(
     before = (config.inductor_choices_class, V.choices, _RECORDED[0])
     config.inductor_choices_class = Factory(settings, getattr(before[0], "before", before[0]))
     V.set_choices_handler(wrapped(before[1]))
+    reach_all_threads()
     _BEFORE.append(before)
     _RECORDED[0] = None if record is None else (os.path.abspath(record), arch)
     _listen()
@@ -135,7 +136,7 @@ def _check_seam() -> None:
     import torch
     from torch._inductor.choices import InductorChoices
 
-    missing = [name for name in ("get_ktc", "_finalize_template_configs") if not hasattr(InductorChoices, name)]
+    missing = [name for name in REPLACED if not hasattr(InductorChoices, name)]
     if missing:
         raise RuntimeError(f"torch {torch.__version__} has no InductorChoices.{missing[0]}: expected 2.11 to 2.15")
 

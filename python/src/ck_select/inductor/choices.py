@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,6 +19,8 @@ from .problem import Problem, Ranker, name_of, parameters, problem_of, spills
 # Below torch's own logger, so that TORCH_LOGS=inductor shows a line for each shape.
 LOG = logging.getLogger("torch._inductor.ck_select")
 _WARNED: set[str] = set()
+REPLACED = ("get_ktc", "_finalize_template_configs")
+"""The methods of Inductor's choices that ours come before."""
 
 
 def warn_once(error: BaseException, what: str = "Inductor's own candidates are taken") -> None:
@@ -78,15 +82,59 @@ def wrapped(inner: Any) -> Any:
     inner = getattr(inner, "_ck_inner", inner)
     made: Any = object.__new__(type("CkSelectChoices", (_Overrides, type(inner)), {}))
     vars(made).update(vars(inner))
-    own = {name: getattr(_Overrides, name).__get__(made) for name in ("get_ktc", "_finalize_template_configs")}
+    own = {name: getattr(_Overrides, name).__get__(made) for name in REPLACED}
     # Classes that dispatch by themselves look here first.
     vars(made).update(own, _ck_inner=inner)
     return made
 
 
+def reach_all_threads() -> None:
+    """Each thread has a handler of its own, made when it first compiles: autograd's thread, which compiles backward
+    passes, has Inductor's if it did so before ours was enabled. So the class of those sends what is chosen to ours,
+    while that is enabled."""
+    from torch._inductor.choices import InductorChoices
+
+    for name in REPLACED:
+        own = getattr(InductorChoices, name)
+        if own.__module__ != __name__:
+            setattr(InductorChoices, name, _reaching(own))
+
+
+def _reaching(own: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        if not _INSIDE.is_inside and active():
+            try:
+                ours = getattr(wrapped(self), own.__name__)
+            except Exception as error:
+                warn_once(error)
+            else:
+                return ours(*arguments, **options)
+        return own(self, *arguments, **options)
+
+    return method
+
+
+class _Inside(threading.local):
+    """Whether this thread is in one of our methods, which call those of the handler that was there."""
+
+    is_inside = False
+
+
+_INSIDE = _Inside()
+
+
+@contextmanager
+def _inside() -> Iterator[None]:
+    before, _INSIDE.is_inside = _INSIDE.is_inside, True
+    try:
+        yield
+    finally:
+        _INSIDE.is_inside = before
+
+
 def active() -> Settings | None:
-    """What is enabled now, by torch's settings, which since 2.12 are the context's. Each thread has a handler of its
-    own: autograd's, which compiles backward passes, keeps it after the block that ours was enabled in."""
+    """What is enabled now, by torch's settings, which since 2.12 are the context's. Threads keep a handler of ours
+    after the block that ours was enabled in."""
     from torch._inductor import config
 
     factory = config.inductor_choices_class
@@ -105,6 +153,7 @@ class _Overrides:
         settings = active()
         return (*settings.uuid(), own) if settings else ("ck_select", own)
 
+    @_inside()
     def get_ktc(self, kernel_inputs: Any, template: Any, op_name: str, kwarg_overrides: Any = None) -> Any:
         """A template's candidates: of Triton's all that Inductor knows."""
         stock = self._ck_inner.get_ktc
@@ -116,6 +165,7 @@ class _Overrides:
             warn_once(error)
         return stock(kernel_inputs, template, op_name, kwarg_overrides)
 
+    @_inside()
     def _finalize_template_configs(
         self,
         template_choices: dict[str, Any],

@@ -1,6 +1,6 @@
 """How long an order of Triton's configurations takes, once a list is prepared; each call has a new problem.
 
-    triton.py [--seconds 2]
+    triton_order.py [--seconds 2]
 
 ``library`` is the call that ranks, all else is Python: a ``Candidate`` for each configuration, and for ``rank`` the
 search for the list's pool.
