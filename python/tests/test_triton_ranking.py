@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -213,6 +214,27 @@ def test_triton_tries_all_where_nothing_can_be_said(arguments, caplog):
     with caplog.at_level(logging.WARNING, "ck_select"):
         assert prune(top=3, arch="sm_90")["early_config_prune"](CONFIGS, arguments) is CONFIGS
     assert "all configurations are tried" in caplog.text
+
+
+@pytest.mark.parametrize("arguments", [{}, SHAPE, {**SHAPE, "a": matrix(8, 8, dtype="x"), "b": matrix(8, 8)}])
+def test_no_configuration_is_better_where_nothing_can_be_said(arguments, caplog):
+    model = perf_model(arch="sm_90")
+    with caplog.at_level(logging.WARNING, "ck_select"):
+        assert {model(**arguments, **config) for config in CONFIGS} == {math.inf}
+    assert len(caplog.records) == 1 and "configurations have no times" in caplog.text
+
+
+def test_a_configuration_that_cannot_be_read_comes_last():
+    model = perf_model(arch="sm_90", dtype="bf16", layout="rcr")
+    torn = {**CONFIGS[3], "BLOCK_M": "x"}
+    times = [model(**SHAPE, **config) for config in (*CONFIGS[:3], torn, *CONFIGS[4:])]
+    assert times[3] == math.inf and all(math.isfinite(each) for each in (*times[:3], *times[4:]))
+    best = [each.number for each in rank(CONFIGS, **SHAPE, **H200) if each.number != 3]
+    assert sorted((number for number in range(len(CONFIGS)) if number != 3), key=times.__getitem__) == best
+    pool = Pool(CONFIGS, **H200)
+    with pytest.raises(CkSelectError, match="found 'x'"):
+        pool.add([torn])
+    assert len(pool.configs) == len(pool.rank(**SHAPE)) == len(CONFIGS)
 
 
 @pytest.mark.parametrize("model", ["estimate", None])

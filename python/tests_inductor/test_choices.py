@@ -402,6 +402,25 @@ def test_a_class_that_is_there_keeps_its_say(monkeypatch):
         assert V.choices is others and config.inductor_choices_class is Others
 
 
+class Watching(Others):
+    """Sees with which settings candidates are listed."""
+
+    def get_ktc(self, *arguments, **others):
+        self.saw = (config.max_autotune_gemm_search_space, getattr(config.rocm, "origami", None))
+        return super().get_ktc(*arguments, **others)
+
+
+def test_everything_is_listed_and_nobody_else_chooses_from_it():
+    has_origami = hasattr(config.rocm, "origami")
+    watching = Watching()
+    with V.set_choices_handler(watching), config.patch({"rocm.origami": True} if has_origami else {}):
+        with ours.enable(top=2):
+            candidates([mm.mm_template], "mm", *SHAPE)
+            assert watching.saw == ("EXHAUSTIVE", False if has_origami else None)
+        candidates([mm.mm_template], "mm", *SHAPE)
+        assert watching.saw == ("DEFAULT", True if has_origami else None)
+
+
 class Sealed(torch_choices.InductorChoices):
     """A class that no other can be derived from."""
 

@@ -86,10 +86,10 @@ class Pool:
 
     def add(self, configs: Iterable[Any]) -> None:
         """Adds configurations; not while others rank."""
-        begin = len(self.configs)
-        self.configs += configs
-        kernels = [kernel_of(cells(config), self._names, **self._common).name for config in self.configs[begin:]]
+        begin, added = len(self.configs), list(configs)
+        kernels = [kernel_of(cells(config), self._names, **self._common).name for config in added]
         places = self._kernels.add(kernels)
+        self.configs += added
         self._configs_of += [[] for _ in range(max(places, default=-1) + 1 - len(self._configs_of))]
         for number, place in enumerate(places, begin):
             self._configs_of[place].append(number)
@@ -196,14 +196,16 @@ def perf_model(
 ) -> Callable[..., float]:
     """What ``triton.autotune`` takes as ``perf_model`` in ``prune_configs_by``, beside ``top_k``: the less, the faster.
 
-    :func:`prune` asks once for all configurations, this for each. The arguments are the same.
+    :func:`prune` asks once for all configurations, this for each. The arguments are the same. Where nothing can be
+    said, all times are equal, so that Triton tries the first ones of its list, and a warning says why.
     """
     names = (M, N, K)
     own = {name for several in names_of(options.get("meta")).values() for name in several}
     pools: dict[Any, tuple[Pool, dict[Any, int]]] = {}
     scores: dict[Any, list[float]] = {}
+    reasons: set[str] = set()
 
-    def model(**arguments: Any) -> float:
+    def time_of(arguments: Mapping[str, Any]) -> float:
         config = {name: arguments[name] for name in own if name in arguments}
         others = {name: value for name, value in arguments.items() if name not in own}
         told = _problem(others, names, dtype, layout)
@@ -212,15 +214,26 @@ def perf_model(
         if key not in pools:
             pools[key] = (Pool([], **kind, **options), {})
         pool, numbers = pools[key]
-        number = numbers.setdefault(tuple(sorted(config.items())), len(numbers))
-        if number == len(pool.configs):
+        parameters = tuple(sorted(config.items()))
+        if parameters not in numbers:
             pool.add([config])
+            numbers[parameters] = len(pool.configs) - 1
+        number = numbers[parameters]
         known = scores.setdefault((*key, *told.values()), [])
         if number >= len(known):
             known[:] = [math.inf] * len(pool.configs)
             for candidate in pool.rank(**told):
                 known[candidate.number] = -candidate.score
         return known[number]
+
+    def model(**arguments: Any) -> float:
+        try:
+            return time_of(arguments)
+        except Exception as error:
+            if str(error) not in reasons:
+                reasons.add(str(error))
+                _LOG.warning("ck_select.triton: configurations have no times: %s", error)
+            return math.inf
 
     return model
 
