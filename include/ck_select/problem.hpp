@@ -128,6 +128,40 @@ class ProblemOf {
   ArchText arch_;
 };
 
+inline void point(ck_gemm_problem& raw, const ck_gemm_group* first, std::size_t count) noexcept {
+  raw.request.groups = {first, count, sizeof(ck_gemm_group)};
+}
+inline void point(ck_moe_problem& raw, const std::int32_t* first, std::size_t count) noexcept {
+  raw.histogram = first;
+  raw.histogram_count = count;
+}
+
+/// A C struct that points to a list, too, of which each copy has its own.
+template <class Problem, class Raw, class Element>
+class ListedProblemOf : public ProblemOf<Problem, Raw> {
+ protected:
+  ListedProblemOf() noexcept = default;
+  ListedProblemOf(const ListedProblemOf& other) : ProblemOf<Problem, Raw>(other), list_(other.list_) { point_to_list(); }
+  ListedProblemOf& operator=(const ListedProblemOf& other) {
+    std::vector<Element>(other.list_).swap(list_);
+    ProblemOf<Problem, Raw>::operator=(other);
+    point_to_list();
+    return *this;
+  }
+  ~ListedProblemOf() = default;
+
+  Problem& list(std::vector<Element> elements) noexcept {
+    list_ = std::move(elements);
+    point_to_list();
+    return static_cast<Problem&>(*this);
+  }
+
+ private:
+  void point_to_list() noexcept { point(this->raw_, list_.empty() ? nullptr : list_.data(), list_.size()); }
+
+  std::vector<Element> list_;
+};
+
 }  // namespace detail
 
 /// A grouped convolution, see ck_conv_problem. Default: a forward bf16 NHWGC convolution with every extent 1.
@@ -175,17 +209,10 @@ class ConvProblem : public detail::ProblemOf<ConvProblem, ck_conv_problem> {
 
 /// A GEMM, see ck_gemm_problem. Default: 1x1x1, fp8, layout rcr. Words are texts that live as long as this object, or
 /// null.
-class GemmProblem : public detail::ProblemOf<GemmProblem, ck_gemm_problem> {
+class GemmProblem : public detail::ListedProblemOf<GemmProblem, ck_gemm_problem, ck_gemm_group> {
  public:
   GemmProblem() noexcept = default;
   GemmProblem(std::int64_t m, std::int64_t n, std::int64_t k) noexcept { size(m, n, k); }
-  GemmProblem(const GemmProblem& other) : ProblemOf(other), groups_(other.groups_) { point(); }
-  GemmProblem& operator=(const GemmProblem& other) {
-    std::vector<ck_gemm_group>(other.groups_).swap(groups_);
-    ProblemOf::operator=(other);
-    point();
-    return *this;
-  }
 
   // Made by tests/header/main.rs: setters of Gemm.
   GemmProblem& m(std::int64_t value) noexcept { return set(raw_.m, value); }
@@ -215,33 +242,13 @@ class GemmProblem : public detail::ProblemOf<GemmProblem, ck_gemm_problem> {
   GemmProblem& dtypes(Dtype a, Dtype b, Dtype c) noexcept { return dtype_a(a).dtype_b(b).dtype_c(c); }
   /// GEMMs of any extents in one launch, in any order; at most 8 different ones. The problem's own extents are those of
   /// the one with the most work, and need not be set.
-  GemmProblem& groups(std::vector<ck_gemm_group> groups) noexcept {
-    groups_ = std::move(groups);
-    point();
-    return *this;
-  }
-
- private:
-  void point() noexcept {
-    raw_.request.groups = {groups_.empty() ? nullptr : groups_.data(), groups_.size(), sizeof(ck_gemm_group)};
-  }
-
-  std::vector<ck_gemm_group> groups_;
+  GemmProblem& groups(std::vector<ck_gemm_group> groups) noexcept { return list(std::move(groups)); }
 };
 
 /// A stage of a mixture of experts, see ck_moe_problem. Default: stage 1 in bf16, one of everything, and a routing that
 /// is not known.
-class MoeProblem : public detail::ProblemOf<MoeProblem, ck_moe_problem> {
+class MoeProblem : public detail::ListedProblemOf<MoeProblem, ck_moe_problem, std::int32_t> {
  public:
-  MoeProblem() noexcept = default;
-  MoeProblem(const MoeProblem& other) : ProblemOf(other), histogram_(other.histogram_) { point(); }
-  MoeProblem& operator=(const MoeProblem& other) {
-    std::vector<std::int32_t>(other.histogram_).swap(histogram_);
-    ProblemOf::operator=(other);
-    point();
-    return *this;
-  }
-
   // Made by tests/header/main.rs: setters of Moe.
   MoeProblem& stage(const char* word) noexcept { return set(raw_.stage, word); }
   MoeProblem& tokens(std::int64_t value) noexcept { return set(raw_.tokens, value); }
@@ -261,19 +268,7 @@ class MoeProblem : public detail::ProblemOf<MoeProblem, ck_moe_problem> {
   MoeProblem& size(std::int64_t columns, std::int64_t depth) noexcept { return n(columns).k(depth); }
   MoeProblem& dtypes(Dtype rows, Dtype weights) noexcept { return dtype_a(rows).dtype_b(weights); }
   /// Rows of each expert, in any order.
-  MoeProblem& histogram(std::vector<std::int32_t> rows) noexcept {
-    histogram_ = std::move(rows);
-    point();
-    return *this;
-  }
-
- private:
-  void point() noexcept {
-    raw_.histogram = histogram_.empty() ? nullptr : histogram_.data();
-    raw_.histogram_count = histogram_.size();
-  }
-
-  std::vector<std::int32_t> histogram_;
+  MoeProblem& histogram(std::vector<std::int32_t> rows) noexcept { return list(std::move(rows)); }
 };
 
 /// Attention, see ck_fmha_problem. Default: forward, fp16, one sequence with one query, key and head of 128 elements.
