@@ -2,8 +2,8 @@
 
     try.py SITE [CKSELECT]
 
-The search has to find what it should, no page may scroll sideways on a phone, and the live example has to show what the command
-computes.
+The search has to find what it should, no page may scroll sideways on a phone, and the live example has to show what the
+command computes.
 """
 
 import json
@@ -26,9 +26,10 @@ SEARCHES = {
     "GroupedConvRunner": "api/cpp-dispatcher.html#groupedconvrunner",
 }
 PHONE = 360
-# A frame of a phone's width shows one page after the other; the browser waits, since another frame is never whole before. The live example has
-# answered once its output has a table or an error.
-FRAMES = """<!doctype html><body><iframe id="shown" width="{width}" height="700"></iframe><iframe id="open"></iframe><script>
+# A frame of a phone's width shows one page after the other; the browser waits, since another frame is not whole before.
+# The live example has answered once its output has a table or an error.
+FRAMES = """<!doctype html><body><iframe id="shown" width="{width}" height="700"></iframe><iframe id="open"></iframe>
+<script>
 const pages = {pages}, looks = [], wait = () => new Promise((done) => setTimeout(done, 20));
 document.getElementById("open").contentDocument.open();
 async function look(page) {{
@@ -50,7 +51,19 @@ MODEL = ("--arch", "gfx950")
 # The GPU of the estimate, or none for the model, with fields of the form.
 EXAMPLES = [
     ("", {}),
-    ("", {"N": "1", "C": "3", "K": "64", "Hi": "224", "Wi": "224", "Y": "7", "X": "7", "pad_h pad_w": "3", "stride_h stride_w": "2"}),
+    (
+        "",
+        {
+            "N": "1",
+            "C": "3",
+            "Hi": "224",
+            "Wi": "224",
+            "Y": "7",
+            "X": "7",
+            "pad_h pad_w": "3",
+            "stride_h stride_w": "2",
+        },
+    ),
     ("", {"N": "128", "C": "1024", "K": "2048", "Hi": "14", "Wi": "14", "Y": "1", "X": "1", "pad_h pad_w": "0"}),
     ("gfx950", {"C": "512", "K": "512", "G": "32"}),
     ("gfx942", {"N": "7", "Hi": "100", "Wi": "99"}),
@@ -59,6 +72,8 @@ EXAMPLES = [
 FIGURE = r'<td data-{}="(.*?)">.*?</td>'
 ROW = re.compile("".join(map(FIGURE.format, ("score", "time", "slower", "loss"))) + "<td>(.*?)</td>")
 KEYS = ("time_us", "slower", "loss")
+# As many as SHOWN of live.js.
+LINES = 8
 
 
 class Reader:
@@ -78,7 +93,8 @@ class Reader:
     def search(self, words: str, page: str) -> list[str]:
         """What is wrong with a search."""
         shown = self.read("--virtual-time-budget=5000", f"file://{self.site}/docs/performance.html?q={quote(words)}")
-        return [] if f'<a href="../{page}" role="option">' in shown else [f'a search for "{words}" does not find {page}']
+        is_there = f'<a href="../{page}" role="option">' in shown
+        return [] if is_there else [f'a search for "{words}" does not find {page}']
 
     def on_phone(self, addresses: list[str]) -> list[tuple[str, int, str]]:
         """Addresses of the site with the width that a phone shows and with the live example's answer."""
@@ -94,25 +110,31 @@ class Reader:
         return [page for page in pages if not page.startswith("api/rust/")]
 
 
-def live_faults(answer: str, gpu: str, ckselect: str) -> list[str]:
-    """What the live example shows otherwise than the command: kernels and scores have to be equal to the bit. Other figures are, too, but for
-    a few last bits, as WebAssembly has another exponential function than the C library.
+def command_ranks(ckselect: str, gpu: str, problem: str) -> list[dict]:
+    """What the command answers to a question of the form."""
+    model = ("--model", "estimate", "--arch", gpu) if gpu else MODEL
+    command = [ckselect, "rank", *model, "--pool", "configs/forward_bf16.txt", "--problem", problem, "--format", "json"]
+    ranked = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    return json.loads(ranked.stdout)
+
+
+def is_row(row: tuple, expected: dict) -> bool:
+    """Whether the form shows a row of the command: kernel and score to the bit. The other figures differ in a few last
+    bits, as WebAssembly has another exponential function than the C library.
     """
+    score, *figures, kernel = row
+    is_near = all(isclose(float(figure), expected[key], rel_tol=1e-14) for figure, key in zip(figures, KEYS))
+    return is_near and kernel == expected["kernel"] and float(score) == expected.get("score", float(score))
+
+
+def live_faults(answer: str, gpu: str, ckselect: str) -> list[str]:
+    """What the live example shows otherwise than the command."""
     problem = re.search(r"--problem '(.*?)'", answer)
     if not problem:
         return [f"the live example answers {answer}"]
-    model = ("--model", "estimate", "--arch", gpu) if gpu else MODEL
-    command = [ckselect, "rank", *model, "--pool", "configs/forward_bf16.txt", "--problem", problem[1], "--format", "json"]
-    ranked = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout)
-    shown = ROW.findall(answer)
-
-    def is_row(row: tuple, expected: dict) -> bool:
-        score, *figures, kernel = row
-        figures = all(isclose(float(figure), expected[key], rel_tol=1e-14) for figure, key in zip(figures, KEYS))
-        return figures and kernel == expected["kernel"] and float(score) == expected.get("score", float(score))
-
-    is_same = len(shown) == min(len(ranked), 8) and all(map(is_row, shown, ranked))
-    return [] if is_same else [f"for {gpu} {problem[1]}, the live example shows {shown}, ckselect {ranked[:8]}"]
+    shown, ranked = ROW.findall(answer), command_ranks(ckselect, gpu, problem[1])
+    is_same = len(shown) == min(len(ranked), LINES) and all(map(is_row, shown, ranked))
+    return [] if is_same else [f"for {gpu} {problem[1]}, the live example shows {shown}, ckselect {ranked[:LINES]}"]
 
 
 def main() -> int:
