@@ -240,7 +240,7 @@ def aiter() -> Iterator[Line]:
 
 
 def promising() -> Iterator[Line]:
-    """What `bench --order estimate:1.35x` keeps."""
+    """What `bench --order` keeps, by the estimate's factor and until choices are sure."""
     names = {
         "H200 forward": lambda: h200("forward"),
         "H200 bwd_data": lambda: h200("bwd_data"),
@@ -254,6 +254,13 @@ def promising() -> Iterator[Line]:
             "promising kernels", Place(RESULTS, "Sweeping only what is promising", words, (2, 2)),
             lambda data=data, arch=arch: kept(data(), arch, "--order", "estimate:1.35x"),
         )  # fmt: skip
+    for direction in ("forward", "bwd_data", "bwd_weight"):
+        for cell, order in (1, "estimate:auto"), (3, "model:auto"):
+            yield Line(
+                "until sure",
+                Place(RESULTS, "Sweeping only what is promising", f"{direction}, until sure", (cell, cell)),
+                lambda direction=direction, order=order: kept(unseen(direction), "sm_90", "--order", order),
+            )
 
 
 def own_models() -> Iterator[Line]:

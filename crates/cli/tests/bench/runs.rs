@@ -48,6 +48,7 @@ fn misused_options_are_rejected_with_the_reason() {
         (format!("{simulate} --order model:2x"), "a factor is for the estimate"),
         (format!("{simulate} --order modle"), "did you mean 'model'?"),
         (format!("{simulate} --order model:0"), "expected a number of kernels such as 10"),
+        (format!("{simulate} --order pool:auto"), "the pool's order says nothing of what to leave"),
         (format!("{simulate} --model m"), "--model needs --order model"),
     ] {
         let said = fakes.fails(&words, 2);
@@ -241,4 +242,25 @@ fn a_model_says_what_is_measured_first() {
     assert!(stderr.contains("gfx900"), "{stderr}");
     let other = fakes.fails(&format!("{line} --model embedded:grouped_conv_forward_bf16_gfx950"), 2);
     assert!(other.contains("--arch: found gfx942, but the model is for gfx950"), "{other}");
+}
+
+/// The runner gets as many kernels of a problem as `ckselect rank` says have to be measured.
+#[test]
+fn a_problem_is_measured_until_its_choice_is_sure() {
+    let fakes = Fakes::library(45, 4);
+    for (order, model) in [("estimate:auto", "--model estimate"), ("model:auto", "")] {
+        let bench = format!("--runner runner.json --output a.csv --overwrite --order {order} --arch gfx942");
+        fakes.swept(&bench);
+        let measured = column(&fakes.read("a.csv"), "kernel");
+        let ranked = fakes.good(&format!(
+            "rank --pool pool.txt --problems problems.csv --arch gfx942 --top 45 --format csv {model}"
+        ));
+        let [place, enough] = ["rank", "sure_within_90"].map(|name| column(&ranked, name));
+        let number = |text: &String| text.parse::<usize>().unwrap();
+        let rows = column(&ranked, "kernel").into_iter().zip(place.iter().zip(&enough));
+        let first = rows.filter(|(_, (place, enough))| number(place) <= number(enough));
+        let expected: Vec<_> = first.map(|(kernel, _)| kernel).collect();
+        assert_eq!(measured, expected, "{order}");
+        assert!((4..4 * 45).contains(&measured.len()), "{}", measured.len());
+    }
 }

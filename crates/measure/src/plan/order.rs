@@ -6,7 +6,8 @@ use ck_select::directory::Model;
 use ck_select::estimate::Estimator;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::ranking::Ranker;
+use ck_select::ranking::{RankError, RankScratch, Ranker};
+use ck_select::sureness::Sure;
 
 use super::{Pair, Plan};
 use crate::error::MeasureError;
@@ -60,10 +61,25 @@ impl Plan {
     /// A problem that leaves something open, such as its type, is a different problem for some kernels, whose
     /// scores cannot be compared. The places of such rankings take turns.
     pub fn by_model(&self, model: Model) -> Result<Self, MeasureError> {
+        self.by_model_up_to(model, |_| usize::MAX)
+    }
+
+    /// The plan by a model, without the kernels of each ranking that are not expected to matter: it keeps as many
+    /// as have to be measured to be within 2 % of the best with a chance of 90 %, and all where that is unknown.
+    pub fn until_sure(&self, model: Model) -> Result<Self, MeasureError> {
+        self.by_model_up_to(model, |sure| sure.map_or(usize::MAX, |sure| sure.sure_within[0] as usize))
+    }
+
+    /// The plan by a model with the first `count` kernels of each ranking.
+    fn by_model_up_to(
+        &self,
+        model: Model,
+        count: impl Fn(Option<Sure>) -> usize,
+    ) -> Result<Self, MeasureError> {
         let unusable = |error: &dyn std::fmt::Display| MeasureError::new(error.to_string());
         let pool = Pool::new(self.kernels.clone()).map_err(|error| unusable(&error))?;
         let ranker = Ranker::new(Arc::new(model), Arc::new(pool)).map_err(|error| unusable(&error))?;
-        let mut plan = self.clone();
+        let (mut plan, mut scratch) = (self.clone(), RankScratch::default());
         // By kernel: its place, and which of the rankings it is in.
         let mut places = vec![usize::MAX; self.kernels.len()];
         let mut ranking_of = vec![0; self.kernels.len()];
@@ -76,17 +92,21 @@ impl Plan {
                 problems.extend(known.is_none().then_some(problem));
             }
             places.fill(usize::MAX);
-            let mut refused = None;
-            for (ranking, problem) in problems.iter().enumerate() {
-                let ranked = match ranker.rank(problem) {
-                    Ok(ranked) => ranked,
+            let (mut refused, mut counts) = (None, vec![usize::MAX; problems.len()]);
+            for (number, problem) in problems.iter().enumerate() {
+                let ranking = problem.checked().map_err(RankError::from);
+                let ranking =
+                    ranking.and_then(|problem| ranker.ranking(problem, None, usize::MAX, &mut scratch));
+                let ranking = match ranking {
+                    Ok(ranking) => ranking,
                     Err(error) => {
                         refused = Some(error.to_string());
                         continue;
                     }
                 };
-                let ranked = ranked.iter().map(|ranked| ranked.index);
-                let of_it = ranked.filter(|&kernel| ranking_of[kernel] == ranking);
+                counts[number] = count(ranking.sure());
+                let ranked = ranking.places().iter().map(|ranked| ranked.index);
+                let of_it = ranked.filter(|&kernel| ranking_of[kernel] == number);
                 of_it.enumerate().for_each(|(rank, kernel)| places[kernel] = rank);
             }
             // A stable sort: equal places keep the order of the pool.
@@ -95,6 +115,12 @@ impl Plan {
                 let why = refused.unwrap_or_else(|| "the model ranks none of its kernels".to_owned());
                 return Err(MeasureError::new(format!("{}: {why}", planned.requested.problem)));
             }
+            let before = planned.kernels.len();
+            planned.kernels.retain(|&kernel| {
+                let count = counts[ranking_of[kernel as usize]];
+                places[kernel as usize] < count || count == usize::MAX
+            });
+            plan.left_out_by_order += before - planned.kernels.len();
         }
         Ok(plan)
     }

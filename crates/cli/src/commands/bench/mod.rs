@@ -106,7 +106,9 @@ pub(crate) struct Args {
     /// `model`, which need --arch unless the model is for one GPU. `estimate:10` and `model:10` measure only
     /// the first ten; `estimate:1.35x` leaves out kernels that are more than 1.35 times slower than the
     /// fastest by the estimate, but keeps seven, or a quarter of fewer than 28. Of 30 kernels, either has
-    /// 99.8 % of the best speed (docs/results.md) [default: model:30 with --arch, else pool]
+    /// 99.8 % of the best speed (docs/results.md). `estimate:auto` and `model:auto` measure as many of a
+    /// problem's kernels as it takes to be within 2 % of the best with a chance of 90 %, and all where nobody
+    /// knows how many that is [default: model:30 with --arch, else pool]
     #[arg(long, value_name = "ORDER[:KEEP]", value_parser = order::read)]
     pub(super) order: Option<Order>,
     /// The model of --order model: a directory, or embedded:NAME [default: embedded:universal]

@@ -29,6 +29,8 @@ pub(crate) enum Keep {
     First(usize),
     /// Those whose estimate is at most this many times the fastest one's.
     Within(f64),
+    /// As many as have to be measured to be sure.
+    UntilSure,
 }
 
 /// How many kernels of a problem are measured by default where the GPU is known: of 546, they keep 100.00 %
@@ -39,10 +41,12 @@ const PROMISING: usize = 30;
 pub(super) fn read(text: &str) -> Result<Order, String> {
     let (by, keep) = match text.split_once(':') {
         None => (text, Keep::All),
+        Some((by, "auto")) => (by, Keep::UntilSure),
         Some((by, keep)) if keep.ends_with('x') => (by, Keep::Within(factor(keep)?)),
         Some((by, keep)) => {
             let count = keep.parse().ok().filter(|count| *count > 0);
-            let count = count.ok_or("expected a number of kernels such as 10, or a factor such as 1.35x")?;
+            let count =
+                count.ok_or("expected a number of kernels such as 10, a factor such as 1.35x, or auto")?;
             (by, Keep::First(count))
         }
     };
@@ -92,7 +96,7 @@ pub(super) fn ordered(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSe
         }
         Order::Pool => (plan, Keep::All),
         Order::Estimate(keep) => (by_estimate(args, &plan, keep, pool, problems)?, keep),
-        Order::Model(keep) => (by_model(args, &plan, pool, problems)?, keep),
+        Order::Model(keep) => (by_model(args, &plan, keep, pool, problems)?, keep),
     };
     let plan = if let Keep::First(count) = keep { plan.first(count) } else { plan };
     if plan.left_out_by_order() > 0 {
@@ -122,14 +126,21 @@ fn by_estimate(
     say_without_estimate(&estimator, pool)?;
     Ok(match keep {
         Keep::Within(factor) => plan.within(&estimator, factor),
+        Keep::UntilSure => plan.until_sure(args.arch.estimate(pool.op())?)?,
         _ => plan.by_estimate(&estimator),
     })
 }
 
-fn by_model(args: &Args, plan: &Plan, pool: &Pool, problems: &ProblemSet) -> Result<Plan, CliError> {
+fn by_model(
+    args: &Args,
+    plan: &Plan,
+    keep: Keep,
+    pool: &Pool,
+    problems: &ProblemSet,
+) -> Result<Plan, CliError> {
     let model = load_model(args.model.as_deref().unwrap_or(Path::new(UNIVERSAL)))?;
     let model = args.arch.model_on(model)?;
     let problems = problems.problems.iter().map(|requested| &requested.problem);
     args.arch.check_known(&model, problems, pool.iter())?;
-    Ok(plan.by_model(model)?)
+    Ok(if keep == Keep::UntilSure { plan.until_sure(model)? } else { plan.by_model(model)? })
 }
