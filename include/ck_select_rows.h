@@ -120,6 +120,13 @@ ck_status ck_pool_prepare(const ck_pool *pool);
 /** Destroys a pool. */
 void ck_pool_destroy(ck_pool *pool);
 
+/** Ranks the kernels of a pool for a problem as `ck_pool_rank` does, and says what to expect of them, as a
+ *  JSON object: `heading`, the line above a ranking in the words of every interface; `expected_loss`,
+ *  `chance`, `sure_within_90` and `sure_within_99` as in `ck_selection`; and `places`, best first, each
+ *  with its `row`, `time_us`, `slower` and `loss` as in `ck_ranked`, and `text`, which has these in words.
+ *  What is not known is `null`; all is `null` where the rows are of different problems. */
+ck_status ck_pool_outlook(const ck_pool *pool, const uint8_t *problem, size_t len, char **text);
+
 /** Ranks the kernels of a pool for a problem, best first, NaN last: to `rows` each kernel's row, counted
  *  from 0, and to `scores` its score, with logarithms undone and not clamped; at most `capacity` of
  *  either. Of equal scores, kernels whose pipeline and suffixes were measured for the model come first,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import warnings
 
 import numpy
@@ -10,6 +11,7 @@ import pandas
 import pytest
 from support import (
     CONV_MODEL,
+    FORWARD,
     GEMM_MODEL,
     bits,
     gemm_kernel,
@@ -342,10 +344,31 @@ def test_a_ranking_prints_twenty_lines_and_slices_to_one(predictor):
     """A pool of thousands filled the terminal, and a slice was a plain list."""
     ranking = predictor.rank_kernels(gemm_problem(), random_gemm_pool(50))
     lines = repr(ranking).splitlines()
-    assert len(lines) == 22 and lines[0] == "<Ranking of 50 kernels, TFLOPS>" and lines[-1] == "and 30 more"
-    assert lines[1].split() == ["1", f"{ranking[0][1]:.1f}", ranking[0][0]]
+    assert len(lines) == 23 and lines[0] == "<Ranking of 50 kernels, TFLOPS>" and lines[-1] == "and 30 more"
+    assert lines[1] == f"{GEMM_MODEL}: expected loss unknown"
+    assert lines[2].split() == ["1", f"{ranking[0][1]:.1f}", ranking[0][0], *ranking.outlook.places[0].text.split()]
     assert type(ranking[:3]) is ck_select.Ranking and ranking[:3] == list(ranking)[:3]
-    assert len(repr(ranking[:3]).splitlines()) == 4
+    assert len(repr(ranking[:3]).splitlines()) == 5
+
+
+def test_a_ranking_says_what_to_expect_as_a_registry_does():
+    model = "embedded:grouped_conv_forward_bf16_gfx950"
+    problem = ck_select.GroupedConvProblem(N=16, C=256, K=128, Hi=28, Wi=28, Y=3, X=3, pad_h=1, pad_w=1, arch="gfx950")
+    predictor = Predictor(model)
+    ranking = predictor.rank_kernels(problem.to_dict(), FORWARD)
+    registry = ck_select.Registry("gfx950", kernels=FORWARD, models=[model], environment=False)
+    places = registry.rank(problem)
+    outlook = ranking.outlook
+    assert [name for name, _ in ranking] == [name for name, _ in places]
+    assert [one[:3] for one in outlook.places] == [(one.time_us, one.slower, one.loss) for one in places]
+    assert outlook.sureness == registry.select(problem).sureness
+    said = outlook.heading.split(", trained on ")[1]
+    assert said in registry.explain(problem) and "judged choices" in said
+    assert outlook.heading in repr(ranking) and outlook.places[1].text in ranking._repr_html_()
+    # The first ones, and copies, have the same.
+    first = predictor.rank_many([problem.to_dict()], FORWARD, 3)[0]
+    assert first.outlook == ranking[:3].outlook == pickle.loads(pickle.dumps(first)).outlook
+    assert first.outlook.places == outlook.places[:3] and Ranking(first).outlook is None
 
 
 def test_completion_has_no_internals():

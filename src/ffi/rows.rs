@@ -319,6 +319,31 @@ pub unsafe extern "C" fn ck_pool_destroy(pool: *mut CkPool) {
     boundary_value((), || unsafe { destroy(pool) });
 }
 
+/// Ranks the kernels of a pool for a problem as `ck_pool_rank` does, and says what to expect of them, as a JSON object:
+/// `heading`, the line above a ranking in the words of every interface; `expected_loss`, `chance`, `sure_within_90` and
+/// `sure_within_99` as in `ck_selection`; and `places`, best first, each with its `row`, `time_us`, `slower` and `loss`
+/// as in `ck_ranked`, and `text`, which has these in words. What is not known is `null`; all is `null` where the rows
+/// are of different problems.
+///
+/// # Safety
+/// `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `text` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_pool_outlook(
+    pool: *const CkPool,
+    problem: *const u8,
+    len: usize,
+    text: *mut *mut c_char,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: by contract, `pool` is NULL or from `ck_pool_create`; `problem` has `len` bytes.
+        let (pool, problem) = unsafe { (read_handle(pool)?, read_object(problem, len, "problem")?) };
+        pool.model().check_names(&problem).map_err(rows_failure)?;
+        let outlook = pool.outlook(&problem).map_err(rows_failure)?;
+        // SAFETY: by contract, `text` is NULL or valid for writing.
+        unsafe { give_text(text, "text", &outlook.to_string()) }
+    })
+}
+
 /// Ranks the kernels of a pool for a problem, best first, NaN last: to `rows` each kernel's row, counted from
 /// 0, and to `scores` its score, with logarithms undone and not clamped; at most `capacity` of either. Of
 /// equal scores, kernels whose pipeline and suffixes were measured for the model come first, then those with

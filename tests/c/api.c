@@ -1037,6 +1037,11 @@ static void rows_are_scored(const char *root) {
     ANSWERS(CK_STATUS_OK, ck_pool_rank(pool, BYTES(problem), 0, NULL, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_rank(pool, BYTES(problem), 3, NULL, scores));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_rank(NULL, BYTES(problem), 3, places, scores));
+    GIVES("\"slower\":1.0", ck_pool_outlook(pool, BYTES(problem), &text));
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_pool_outlook(pool, BYTES("{\"n\": \"x\"}"), &text));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_pool_outlook(pool, BYTES("{"), &text));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_outlook(NULL, BYTES(problem), &text));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_outlook(pool, BYTES(problem), NULL));
     ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_pool_rank(pool, BYTES("{\"n\": \"x\"}"), 3, places, scores));
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_pool_rank(pool, BYTES("{"), 3, places, scores));
     ck_pool_destroy(pool);

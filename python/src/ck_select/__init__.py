@@ -41,7 +41,7 @@ from .moe import MoeProblem
 from .plots import plot_efficiency, plot_ranking
 from .pool import Pool
 from .predictor import Predictor
-from .ranking import Ranking
+from .ranking import Expected, Outlook, Ranking, Sureness
 from .registry import (
     GemmProblem,
     GroupedConvProblem,
@@ -50,7 +50,6 @@ from .registry import (
     Registry,
     Selection,
     StoreStatus,
-    Sureness,
     TuneReport,
     select,
 )
@@ -62,6 +61,7 @@ __all__ = [
     "LAYOUT_TO_DISPATCHER",
     "CkSelectError",
     "CommandError",
+    "Expected",
     "FeatureEngine",
     "FmhaFwdFeatureEngine",
     "FmhaProblem",
@@ -78,6 +78,7 @@ __all__ = [
     "MissingFileError",
     "MoeProblem",
     "NoKernelError",
+    "Outlook",
     "Pool",
     "Predictor",
     "Problem",

@@ -115,6 +115,13 @@ class PreparedPool:
         where = rows.buffer_info()[0]
         return rows, filled(count, lib.ck_pool_rank, self._handle.address, problem, len(problem), count, where)
 
+    def outlook(self, problem: bytes) -> dict[str, Any] | None:
+        """What to expect of all kernels for a problem, given as JSON; best first."""
+        found: dict[str, Any] | None = json.loads(
+            text_of(lib.ck_pool_outlook, self._handle.address, problem, len(problem))
+        )
+        return found
+
 
 class BareForest:
     """A forest without a spec, for rows of features. Immutable: any number of threads may use it."""

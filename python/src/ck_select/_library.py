@@ -49,6 +49,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_forest_predict": [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p],
     "ck_pool_create": [c_void_p, c_void_p, c_size_t, c_size_t, POINTER(c_void_p)],
     "ck_pool_prepare": [c_void_p],
+    "ck_pool_outlook": [c_void_p, c_char_p, c_size_t, POINTER(c_void_p)],
     "ck_pool_rank": [c_void_p, c_char_p, c_size_t, c_size_t, c_void_p, c_void_p],
     "ck_estimate_table": [c_char_p, c_size_t, POINTER(c_void_p)],
     "ck_embedded_model_name": [c_size_t, POINTER(c_char_p)],

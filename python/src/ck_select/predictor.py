@@ -221,6 +221,9 @@ class Predictor:
         only, and are in ``rank_places`` and ``rank_frame``. Other models, like all of upstream's, order by TFLOPS. A
         model that predicts none has its score here.
 
+        ``outlook`` of the ranking has what ``rank`` and ``Registry.explain`` say of it, in the same words: expected
+        times and losses, and how sure the first place is. It is computed when it is first asked for, or printed.
+
         Neither is clamped. Kernels that cannot compute the problem come last, with NaN. A list of strings ranks the
         kernels with these names. Tables have a row for each kernel. A kernel's own keys take precedence over the
         problem's. What is prepared for the kernels is kept for the next call, and reused only if the kernels are

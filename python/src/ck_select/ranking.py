@@ -4,19 +4,84 @@ from __future__ import annotations
 
 import importlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
-from typing import Any, Literal, SupportsIndex, overload
+from typing import Any, Literal, NamedTuple, SupportsIndex, Union, overload
 
 Library = Literal["pandas", "polars", "pyarrow"]
 LIBRARIES = ("pandas", "polars", "pyarrow")
 _SHOWN = 20
 
 
-class Ranking(list[tuple[str, float]]):
-    """(name, TFLOPS) of kernels, best first."""
+@dataclass(frozen=True)
+class Sureness:
+    """How sure a choice is: the expected loss, as a share of the speed of the best kernel of the pool, and the chance
+    that the kernel is within 2 % of the best.
 
-    __slots__ = ()
+    ``within_90`` and ``within_99``: how many of the first kernels have to be measured for the fastest of them to be
+    within 2 % of the best with a chance of 90 and of 99 %.
+    """
+
+    expected_loss: float
+    chance: float
+    within_90: int
+    within_99: int
+
+
+class Expected(NamedTuple):
+    """What to expect of a kernel: its time in microseconds, by how much it is slower than the first one, the expected
+    loss of choosing it, as a share of the best one's speed, each None if it is not known; and all of that in words.
+    """
+
+    time_us: float | None
+    slower: float | None
+    loss: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What to expect of a ranking's kernels, as ``rank`` and ``Registry.explain`` say it: who ranks, and how sure, in
+    one line; how sure the first place is, None if nothing was learned about such choices; and each place.
+    """
+
+    heading: str
+    sureness: Sureness | None
+    places: tuple[Expected, ...]
+
+    @classmethod
+    def of_json(cls, found: dict[str, Any] | None, count: int) -> Outlook | None:
+        """That of the first places of a ranking, in the library's form."""
+        if found is None:
+            return None
+        sure = [found[name] for name in ("expected_loss", "chance", "sure_within_90", "sure_within_99")]
+        places = tuple(Expected(*(place[name] for name in Expected._fields)) for place in found["places"][:count])
+        return cls(found["heading"], None if None in sure else Sureness(*sure), places)
+
+
+Expect = Union[Callable[[], Union[Outlook, None]], Outlook, None]
+
+
+class Ranking(list[tuple[str, float]]):
+    """(name, TFLOPS) of kernels, best first, with what to expect of them."""
+
+    __slots__ = ("_expect",)
+
+    def __init__(self, places: Iterable[tuple[str, float]] = (), expect: Expect = None) -> None:
+        super().__init__(places)
+        # Ranked again when it is first wanted, since most callers take the first kernel.
+        self._expect = expect
+
+    @property
+    def outlook(self) -> Outlook | None:
+        """What to expect; None from a feature engine of your own, and where kernels have problems of their own."""
+        if callable(self._expect):
+            self._expect = self._expect()
+        return self._expect
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ranking, (list(self), self.outlook)
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> tuple[str, float]: ...
@@ -25,21 +90,33 @@ class Ranking(list[tuple[str, float]]):
     def __getitem__(self, place: SupportsIndex | slice) -> tuple[str, float] | Ranking:
         """One place, or a ranking of some."""
         found: Any = super().__getitem__(place)
-        return Ranking(found) if isinstance(place, slice) else found
+        return Ranking(found, lambda: self._some(place)) if isinstance(place, slice) else found
+
+    def _some(self, places: slice) -> Outlook | None:
+        return self.outlook and replace(self.outlook, places=self.outlook.places[places])
+
+    def _rows(self) -> Iterable[tuple[int, Any, float, str]]:
+        """The first places: number, name, TFLOPS, and what to expect in words."""
+        expected = self.outlook.places if self.outlook else ()
+        for rank, (name, tflops) in enumerate(self[:_SHOWN], 1):
+            yield rank, name, tflops, expected[rank - 1].text if expected else ""
 
     def __repr__(self) -> str:
-        lines = [f"{rank:4}  {tflops:9.1f}  {name}" for rank, (name, tflops) in enumerate(self[:_SHOWN], 1)]
+        heading = [self.outlook.heading] if self.outlook else []
+        lines = [f"{rank:4}  {tflops:9.1f}  {name}  {text}".rstrip() for rank, name, tflops, text in self._rows()]
         more = [f"and {len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
-        return "\n".join([f"<Ranking of {len(self)} kernels, TFLOPS>", *lines, *more])
+        return "\n".join([f"<Ranking of {len(self)} kernels, TFLOPS>", *heading, *lines, *more])
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{rank}</td><td>{escape(str(name))}</td><td>{tflops:.1f}</td></tr>"
-            for rank, (name, tflops) in enumerate(self[:_SHOWN], 1)
+            f"<tr><td>{rank}</td><td>{escape(str(name))}</td><td>{tflops:.1f}</td><td>{text}</td></tr>"
+            for rank, name, tflops, text in self._rows()
         )
+        heading = f"<p>{escape(self.outlook.heading)}</p>" if self.outlook else ""
         more = f"<p>and {len(self) - _SHOWN} more</p>" if len(self) > _SHOWN else ""
         return (
-            f"<table><thead><tr><th></th><th>kernel</th><th>TFLOPS</th></tr></thead><tbody>{rows}</tbody></table>{more}"
+            f"{heading}<table><thead><tr><th></th><th>kernel</th><th>TFLOPS</th><th>expected</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table>{more}"
         )
 
 

@@ -20,6 +20,7 @@ from ._problem import Problem, TorchDtype, check_parts, code, parts
 from ._shipped import place_of
 from .errors import InvalidInputError, NoKernelError
 from .fmha import FmhaProblem
+from .ranking import Sureness
 
 _LOG = logging.getLogger("ck_select")
 
@@ -160,21 +161,6 @@ def _cell(value: Any) -> Any:
 Run = Callable[..., Any]
 Supports = Callable[[Problem], bool]
 Measure = Callable[[Problem, Union[int, None]], Union[float, None]]
-
-
-@dataclass(frozen=True)
-class Sureness:
-    """How sure a choice is: the expected loss, as a share of the speed of the best kernel of the pool, and the chance
-    that the kernel is within 2 % of the best.
-
-    ``within_90`` and ``within_99``: how many of the first kernels have to be measured for the fastest of them to be
-    within 2 % of the best with a chance of 90 and of 99 %.
-    """
-
-    expected_loss: float
-    chance: float
-    within_90: int
-    within_99: int
 
 
 @dataclass(frozen=True)

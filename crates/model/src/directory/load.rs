@@ -159,7 +159,7 @@ impl Model {
 }
 
 /// What a directory records about the model's choices.
-fn sureness(directory: &Path, op: Op) -> Result<Option<Arc<Sureness>>, ModelError> {
+pub(crate) fn sureness(directory: &Path, op: Op) -> Result<Option<Arc<Sureness>>, ModelError> {
     let path = directory.join(Sureness::FILE);
     if !path.exists() {
         return Ok(None);

@@ -18,7 +18,7 @@ pub use key::{Misfit, ModelKey};
 pub use known::Substitute;
 pub(crate) use known::names_of;
 pub use load::forest_text;
-pub(crate) use load::spec_bytes;
+pub(crate) use load::{spec_bytes, sureness};
 pub use range::TrainedRange;
 pub use spec::FeatureSpec;
 pub(crate) use spec_file::SpecFile;

@@ -1,12 +1,32 @@
 //! Who ranks, and how sure: one line above a ranking, in the words of every interface.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use super::segment::CompiledModel;
 use super::{Outlook, Ranking, words};
-use crate::directory::TrainedOn;
+use crate::directory::{Model, TrainedOn};
+use crate::sureness::Sureness;
 
 impl Outlook {
+    /// The line above a ranking of this origin, by what its choices are judged by, as [`Ranking::heading`] has it.
+    pub(crate) fn heading(&self, origin: String, learned: Option<&Sureness>) -> String {
+        let mut text = origin;
+        match self.sure.zip(learned) {
+            Some((sure, learned)) => {
+                // Writing to a string cannot fail.
+                let _ = write!(text, ": {}", words::sureness(&sure, learned));
+            }
+            None if self.has_unit() => text.push_str(": expected loss unknown"),
+            None => text
+                .push_str(": expected loss unknown, as by how much others are slower: scores have no unit"),
+        }
+        if let Some(spread) = self.log_spread {
+            let _ = write!(text, "; times within {:.0} %", 100.0 * spread.exp_m1());
+        }
+        text
+    }
+
     /// What to expect of a kernel with this score, such as `43.1 us, 1.03x, loss 3.4 %`; empty if nothing is known.
     pub fn summary(&self, score: f64) -> String {
         let time = self.time_us(score).map(words::microseconds);
@@ -20,28 +40,13 @@ impl Ranking<'_, '_> {
     /// The line above the ranking, such as `embedded:universal, trained on gfx950, sm_90: expected loss 0.6 % by
     /// 4008 judged choices, within 2 % of the best with 88 %, of the first 2 with 90 %; times within 30 %`.
     pub fn heading(&self, outlook: &Outlook) -> String {
-        let mut text = self.origin();
-        match outlook.sure.zip(self.sureness()) {
-            Some((sure, learned)) => {
-                // Writing to a string cannot fail.
-                let _ = write!(text, ": {}", words::sureness(&sure, learned));
-            }
-            None if outlook.has_unit() => text.push_str(": expected loss unknown"),
-            None => text
-                .push_str(": expected loss unknown, as by how much others are slower: scores have no unit"),
-        }
-        if let Some(spread) = outlook.log_spread {
-            let _ = write!(text, "; times within {:.0} %", 100.0 * spread.exp_m1());
-        }
-        text
+        outlook.heading(self.origin(), self.sureness().map(Arc::as_ref))
     }
 
     /// The name of the model, and what it has seen.
     fn origin(&self) -> String {
         let model = &self.ranker.model;
-        let (name, trained_on) = (model.name(), model.spec().trained_on.as_ref());
-        let archs = trained_on.into_iter().flat_map(TrainedOn::archs).map(|arch| arch.to_string());
-        let archs = archs.collect::<Vec<_>>().join(", ");
+        let (name, archs) = (model.name(), archs_of(model));
         if let CompiledModel::Universal(universal) = &self.ranker.first_segment().compiled
             && model.is_universal()
         {
@@ -57,6 +62,18 @@ impl Ranking<'_, '_> {
                 );
             }
         }
-        if archs.is_empty() { name.to_owned() } else { format!("{name}, trained on {archs}") }
+        origin(name, model)
     }
+}
+
+/// The architectures that a model was trained on.
+fn archs_of(model: &Model) -> String {
+    let trained_on = model.spec().trained_on.iter();
+    trained_on.flat_map(TrainedOn::archs).map(|arch| arch.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The name of a model, and what it has seen.
+pub(crate) fn origin(name: &str, model: &Model) -> String {
+    let archs = archs_of(model);
+    if archs.is_empty() { name.to_owned() } else { format!("{name}, trained on {archs}") }
 }

@@ -22,7 +22,7 @@ mod compare;
 mod error;
 mod estimate_table;
 pub(crate) mod gpu;
-mod heading;
+pub(crate) mod heading;
 mod list;
 mod order;
 mod outlook;

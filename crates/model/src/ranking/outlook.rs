@@ -5,6 +5,8 @@
 //! of speeds beside the one that ranks was no better: `docs/decisions.md`). Every other kernel is as much slower as
 //! the scores say. So no kernel is expected to be faster than one before it.
 
+use std::sync::Arc;
+
 use super::{Query, Ranked, Ranker, Ranking};
 use crate::estimate::Terms;
 use crate::problem::Problem;
@@ -24,6 +26,29 @@ pub struct Outlook {
 }
 
 impl Outlook {
+    /// Of a ranking whose first kernel has this score. `learned` is what its choices are judged by, `estimated_us` the
+    /// first kernel's microseconds by the estimate, if it knows them.
+    pub(crate) fn new(
+        problem: &Problem,
+        first: f64,
+        log_time: Option<LogTime>,
+        (sure, learned): (Option<Sure>, Option<&Sureness>),
+        estimated_us: impl FnOnce() -> Option<f64>,
+    ) -> Self {
+        let own = log_time.and_then(|unit| unit.time_us(first, problem.flops()));
+        let fit = learned.and_then(Sureness::times);
+        let fit = match own {
+            Some(_) => fit,
+            None => fit.or_else(|| Sureness::for_estimate(problem.op())?.times()),
+        };
+        let first_us = own.or_else(estimated_us).map(|time| match fit {
+            Some(TimeFit { log_bias, .. }) => time * log_bias.exp(),
+            None => time,
+        });
+        let log_spread = fit.map(|fit| fit.log_spread).filter(|_| first_us.is_some());
+        Self { sure, log_spread, first, first_us, log_time }
+    }
+
     /// By how much a kernel with this score is slower than the first: 1 for an equal one. `None` if the model's
     /// scores have no unit, or the kernel has no score.
     pub fn slower(&self, score: f64) -> Option<f64> {
@@ -56,25 +81,10 @@ impl Ranking<'_, '_> {
     /// [`LOOKED_AT`](super::Ranker::LOOKED_AT) places.
     pub fn outlook(&self) -> Option<Outlook> {
         let first = self.places().first()?;
-        let log_time = self.log_time();
-        let own = log_time.and_then(|unit| unit.time_us(first.score, self.query.problem.flops()));
-        let fit = self.sureness().and_then(|sureness| sureness.times());
-        let fit = match own {
-            Some(_) => fit,
-            None => fit.or_else(|| Sureness::for_estimate(self.ranker.model.key().op)?.times()),
-        };
-        let time = own.or_else(|| self.estimated_us(first));
-        let time = time.map(|time| match fit {
-            Some(TimeFit { log_bias, .. }) => time * log_bias.exp(),
-            None => time,
-        });
-        Some(Outlook {
-            sure: self.sure(),
-            log_spread: fit.map(|fit| fit.log_spread).filter(|_| time.is_some()),
-            first: first.score,
-            first_us: time,
-            log_time,
-        })
+        let learned = self.sureness().map(Arc::as_ref);
+        let estimated_us = || self.estimated_us(first);
+        let problem = &self.query.problem;
+        Some(Outlook::new(problem, first.score, self.log_time(), (self.sure(), learned), estimated_us))
     }
 
     /// The microseconds of a place by the estimate; `None` if the estimate does not know GPU or kernel.

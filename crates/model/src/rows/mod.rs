@@ -14,6 +14,7 @@ mod moe;
 mod name;
 mod object;
 mod operation;
+mod outlook;
 mod pool;
 mod upstream;
 

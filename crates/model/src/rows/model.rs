@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::entrance::Entrance;
 use super::{NAME_COLUMNS, Object, RowsError, with_room};
 use crate::cells::Fields;
-use crate::directory::{FeatureSpec, Model, ModelError, SpecFile, Target, names_of, spec_bytes};
+use crate::directory::{FeatureSpec, Model, ModelError, SpecFile, Target, names_of, spec_bytes, sureness};
 use crate::features::{Engine, Extractor, Schema, Uncoded};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
@@ -115,6 +115,8 @@ pub struct RowModel {
     scorer: RowScorer,
     target: Target,
     threads: usize,
+    /// The directory, by which rankings name the model.
+    label: String,
 }
 
 impl RowModel {
@@ -130,18 +132,26 @@ impl RowModel {
             file: options.target.file_name(),
         };
         let path = Model::forest_file(directory, options.target)?.ok_or_else(missing)?;
-        let model = Model::load_forest(options.target, path, spec)?;
+        let ranks = spec.rank_by == options.target && matches!(options.engine, EngineChoice::Spec);
+        let learned = if ranks { sureness(directory, spec.op())? } else { None };
+        let model = Model::load_forest(options.target, path, spec)?.with_sureness(learned);
         let model = if options.force { model.forced() } else { model };
         let forest = Arc::clone(model.forest(options.target).ok_or_else(missing)?);
         let scorer = RowScorer::new(Arc::clone(&forest));
         let RowModelOptions { target, threads, .. } = *options;
         let entrance = Entrance::new(model.extractor());
-        Ok(Self { model: Arc::new(model), entrance, forest, scorer, target, threads })
+        let label = directory.display().to_string();
+        Ok(Self { model: Arc::new(model), entrance, forest, scorer, target, threads, label })
     }
 
     /// The model: this forest alone, with its spec.
     pub const fn model(&self) -> &Arc<Model> {
         &self.model
+    }
+
+    /// The directory, as it was given.
+    pub(super) fn label(&self) -> &str {
+        &self.label
     }
 
     pub(super) const fn entrance(&self) -> &Entrance {

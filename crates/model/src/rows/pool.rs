@@ -205,7 +205,7 @@ impl RowPool {
     }
 
     /// The kernels on a problem's GPU, and the problem's side of their estimate; `None` if it has none.
-    fn estimated(&self, problem: Option<&Problem>) -> Option<(&EstimatedKernels, Load)> {
+    pub(super) fn estimated(&self, problem: Option<&Problem>) -> Option<(&EstimatedKernels, Load)> {
         let PoolEvaluator::Together(_) = &self.evaluator else { return None };
         let ((kernels, per_gpu), problem) = (self.estimated.as_ref()?, problem?);
         problem.validate().ok()?;
@@ -214,7 +214,7 @@ impl RowPool {
         Some((estimated, estimated.estimator().load(problem)))
     }
 
-    fn rank_with(&self, problem: &dyn Fields, scratch: &mut RowScratch) -> Result<(), RowsError> {
+    pub(super) fn rank_with(&self, problem: &dyn Fields, scratch: &mut RowScratch) -> Result<(), RowsError> {
         scratch.ranking.clear();
         if self.is_empty() {
             return Ok(());
@@ -331,13 +331,15 @@ fn is_measured(model: &Model, kernel: Option<&KernelKind>, row: &dyn Fields) -> 
 
 /// Working memory for one call at a time.
 #[derive(Debug, Default)]
-struct RowScratch {
+pub(super) struct RowScratch {
     values: CallValues,
     scratch: Scratch,
     scores: Vec<f64>,
     features: Vec<f64>,
-    ranking: Vec<Ranked>,
-    problems: Vec<Problem>,
+    /// Best first.
+    pub(super) ranking: Vec<Ranked>,
+    /// One for all rows, or one for each.
+    pub(super) problems: Vec<Problem>,
     times: Vec<f64>,
 }
 
