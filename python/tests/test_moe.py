@@ -20,7 +20,7 @@ def test_a_registry_chooses_by_the_rows_of_each_expert():
     many = dataclasses.replace(PROBLEM, histogram=[512] * 4)
     assert [registry.select(problem).name for problem in (few, many)] == [SMALL, LARGE]
     assert registry.select(PROBLEM).source == "estimate"
-    with pytest.raises(NoKernelError):
+    with pytest.raises(NoKernelError, match="choose for stage=1, and for stage=2 with n=2048 and k=1408"):
         registry.select(dataclasses.replace(PROBLEM, stage="both"))
 
 

@@ -63,15 +63,18 @@ impl MoeKernel {
 
     /// Why it does not compute the problem, apart from its types.
     pub fn misfit(&self, problem: &MoeProblem) -> Option<String> {
+        if problem.stage == MoeStage::Both {
+            let MoeProblem { n, k, .. } = problem.second();
+            return Some(format!(
+                "it computes one stage: choose for stage=1, and for stage=2 with n={n} and k={k}"
+            ));
+        }
         if let Some(own) = self.stage
             && own != problem.stage
         {
             return Some(format!("it computes stage {own}"));
         }
         if self.library == GemmLibrary::Triton {
-            if problem.stage == MoeStage::Both {
-                return Some("it computes one stage at a time".to_owned());
-            }
             let step = self.tile.k;
             let is_whole = u32::from(problem.block_k) % step == 0;
             return (problem.quant == MoeQuant::Block && !is_whole)

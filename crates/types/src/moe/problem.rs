@@ -91,12 +91,14 @@ impl MoeProblem {
 
     /// The products that are computed one after the other, each as a problem of one stage.
     pub fn stages(&self) -> impl Iterator<Item = Self> + use<> {
-        let Self { stage, n, k, .. } = *self;
-        let first = Self { stage: MoeStage::One, ..*self };
-        let second = Self { stage: MoeStage::Two, n: k, k: n / 2, ..*self };
-        let both = [Some(first), Some(second)];
-        let own = if stage == MoeStage::Both { both } else { [Some(*self), None] };
+        let both = [Some(Self { stage: MoeStage::One, ..*self }), Some(self.second())];
+        let own = if self.stage == MoeStage::Both { both } else { [Some(*self), None] };
         own.into_iter().flatten()
+    }
+
+    /// Stage 2 of a problem of both.
+    pub(super) const fn second(&self) -> Self {
+        Self { stage: MoeStage::Two, n: self.k, k: self.n / 2, ..*self }
     }
 
     /// Multiplications and additions of the whole problem, as f64, without padding.
