@@ -45,12 +45,20 @@ const NUMBERS: [(&str, [u32; 2]); 9] = [
 /// The most results of a thread.
 const MOST_RESULTS: u32 = 256;
 
+/// Which kernels of mixtures of experts to enumerate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MoeConfig {
+    /// All combinations of a file.
+    Sweep(Box<MoeSweep>),
+    /// The family `moe`.
+    Family,
+}
+
 /// A sweep: types of rows and weights, and the values of each number of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MoeConfig {
-    /// Types of both operands.
-    pub dtypes: Vec<Dtype>,
-    numbers: [Vec<u32>; 9],
+pub struct MoeSweep {
+    types: Vec<[Dtype; 2]>,
+    numbers: [Vec<u32>; NUMBERS.len()],
 }
 
 impl ConfigFile for MoeProblem {
@@ -62,8 +70,8 @@ impl ConfigFile for MoeProblem {
 
     fn read_file(mut object: Object<'_>, _root: &Value) -> Result<MoeConfig, Fault> {
         let mut config = object.part(KEY)?;
-        let dtypes = config.needed_values("dtype", word)?;
-        let mut numbers = <[Vec<u32>; 9]>::default();
+        let dtypes: Vec<Dtype> = config.needed_values("dtype", word)?;
+        let mut numbers = <[Vec<u32>; NUMBERS.len()]>::default();
         for (at, (values, (name, [least, most]))) in numbers.iter_mut().zip(NUMBERS).enumerate() {
             *values = if at < 6 {
                 config.needed_values(name, count(least, most))?
@@ -73,24 +81,30 @@ impl ConfigFile for MoeProblem {
         }
         config.finish()?;
         object.finish()?;
-        Ok(MoeConfig { dtypes, numbers })
+        let types = dtypes.into_iter().map(|dtype| [dtype; 2]).collect();
+        Ok(MoeConfig::Sweep(Box::new(MoeSweep { types, numbers })))
     }
 }
 
 impl Expansion for MoeProblem {
     fn expand(rules: &Rules, config: &MoeConfig, arch: Arch, _: &Request) -> Result<Kernels, EnumerateError> {
         let unit = ComputeUnit::new(rules, arch)?;
+        let sweeps = match config {
+            MoeConfig::Sweep(sweep) => vec![MoeSweep::clone(sweep)],
+            MoeConfig::Family => rules.moe.sweeps(arch)?,
+        };
         let mut kernels = Kernels::default();
-        let mut chosen = [0; 9];
-        for &dtype in &config.dtypes {
-            each_choice(&config.numbers, &mut chosen, 0, &mut |numbers| {
-                let kernel = kernel(dtype, numbers, arch);
-                match unit.refusal(&kernel) {
-                    Some(reason) => kernels.refuse(reason),
-                    None => kernels.push(Kernel { name: kernel.name(), kind: KernelKind::Moe(kernel) })?,
-                }
-                Ok(())
-            })?;
+        for MoeSweep { types, numbers } in &sweeps {
+            for &types in types {
+                each_choice(numbers, &mut [0; NUMBERS.len()], 0, &mut |numbers| {
+                    let kernel = kernel(types, numbers, arch);
+                    if let Some(reason) = unit.refusal(&kernel) {
+                        kernels.refuse(reason);
+                        return Ok(());
+                    }
+                    kernels.push(Kernel { name: kernel.name(), kind: KernelKind::Moe(kernel) })
+                })?;
+            }
         }
         Ok(kernels)
     }
@@ -111,11 +125,11 @@ fn each_choice(
     Ok(())
 }
 
-fn kernel(dtype: Dtype, numbers: &[u32; 9], arch: Arch) -> MoeKernel {
+fn kernel([dtype_a, dtype_b]: [Dtype; 2], numbers: &[u32; 9], arch: Arch) -> MoeKernel {
     let &[m, n, k, group, warps, stages, waves, nonkdim, kpack] = numbers;
     MoeKernel {
-        dtype_a: dtype,
-        dtype_b: dtype,
+        dtype_a,
+        dtype_b,
         tile: Mnk::new(m, n, k),
         group_m: group as u16,
         wave: [warps as u8, 1],

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select::operation::Operation;
 use ck_select::vocab::{Dtype, GemmLayout, Op, Product};
-use ck_select_enumerate::config::{Config, Family, GemmConfig};
+use ck_select_enumerate::config::{Config, Family};
 use ck_select_enumerate::filter::{Filter, fields};
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
@@ -22,6 +22,7 @@ const EXAMPLES: &str = "Examples:
       --filter \"c.tile_n >= 128 and c.pipeline == 'mem' and not c.split_image\"
   ckselect enumerate configs/gemm_default.json --params dtype=fp8 layout=rcr --count
   ckselect enumerate a8w8_bpreshuffle --arch gfx942 --output pool.txt
+  ckselect enumerate moe --arch H200 --filter \"c.tile_m == 16\" --output pool.txt
   ckselect enumerate --fields --params op=grouped_conv
 
 A filter is a Python expression over the fields of a kernel `c`: and, or, not, in, comparisons (also \
@@ -34,8 +35,8 @@ number of kernels that they give.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The configuration, upstream's JSON: traits of a convolution sweep, a list of convolution instances, or
-    /// ranges of GEMM tiles; or a family of AITER's GEMM kernels, whose names are written unless something
-    /// else is asked for (an unknown one lists them)
+    /// ranges of GEMM tiles; or `moe`, what tuners of mixtures of experts try, or a family of AITER's GEMM
+    /// kernels (an unknown one lists them), whose names are written unless something else is asked for
     #[arg(value_name = "CONFIG.json|FAMILY", required_unless_present = "fields")]
     config: Option<PathBuf>,
     /// The architecture, or a product such as MI300X
@@ -118,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         None => Rules::built_in()?,
     };
     let (name, config) = match (args.family(), &args.config) {
-        (Some(family), _) => (family.to_owned(), GemmConfig::Family(family.to_owned()).into()),
+        (Some(family), _) => (family.to_owned(), Config::family(family)),
         (None, Some(path)) => (path.display().to_string(), Config::read(path, open.op)?),
         (None, None) => refuse!("the configuration is missing"),
     };

@@ -31,6 +31,18 @@ fn a_wrong_histogram_names_its_line() {
         folder.write("wrong.csv", &table);
         let error = folder.bad("evaluate --model estimate --arch sm_90 --data @wrong.csv", 1);
         assert!(error.contains("line 2") && error.contains(reason), "{error}");
+        folder.write("pool.txt", KERNEL);
+        let rank = "rank --model estimate --arch sm_90 --pool @pool.txt";
+        let problem = format!(
+            "stage=1,tokens=24,experts=8,topk=2,n=512,k=256,histogram={}",
+            histogram.replace(' ', "+")
+        );
+        folder.refuses(&format!("{rank} --problem op=moe,{problem}\n2: --problem: {reason}"));
+        folder.write(
+            "wrong.csv",
+            format!("stage,tokens,experts,topk,n,k,histogram\n1,24,8,2,512,256,{histogram}\n"),
+        );
+        folder.refuses(&format!("{rank} --problems @wrong.csv\n1: wrong.csv: line 2: {reason}"));
     }
 }
 
@@ -51,6 +63,42 @@ fn configurations_are_enumerated_and_ranked_by_the_routing() {
         "
         enumerate configs/triton_moe.json --arch sm_70 --output @other.txt
         1: the rules know no architecture sm_70, expected one of
+    ",
+    );
+}
+
+/// Kernels compute one stage: whoever has both to compute learns which two problems they are.
+#[test]
+fn a_problem_of_both_stages_says_which_two_to_choose_for() {
+    let folder = Folder::new();
+    folder.write("pool.txt", KERNEL);
+    folder.refuses(
+        "
+        rank --arch sm_90 --pool @pool.txt --problem op=moe,stage=both,tokens=512,experts=64,topk=8,n=2816,k=2048
+            1: does not: it computes one stage: choose for stage=1, and for stage=2 with n=2048 and k=1408
+    ",
+    );
+}
+
+/// The word that `--pool` takes is the word of `enumerate`.
+#[test]
+fn the_pool_of_tuners_is_listed() {
+    let folder = Folder::new();
+    let names = folder.good("enumerate moe --arch H200");
+    assert_eq!(names.lines().count(), 8_272);
+    assert!(names.lines().any(|name| name == KERNEL), "{names}");
+    let narrow = "c.tile_m==16 and c.num_warps==4 and c.dtype_b=='fp8'";
+    folder.write("filter.txt", narrow);
+    folder.good("enumerate moe --arch gfx942 --filter @@filter.txt --output @pool.txt");
+    let pool = folder.read("pool.txt");
+    let is_narrow = |name: &str| name.contains("fp8_16x") && name.contains("_4warps");
+    assert!(pool.lines().count() > 100 && pool.lines().all(is_narrow), "{pool}");
+    folder.refuses(
+        "
+        enumerate moe --arch sm_70
+            1: the rules know no architecture sm_70, expected one of
+        enumerate moe --arch sm_90 --params dtype=fp8
+            2: --params: a family leaves nothing open
     ",
     );
 }

@@ -9,7 +9,7 @@ pub use crate::fmha::config::FmhaConfig;
 pub use crate::gemm::config::{GemmConfig, GemmRanges, LdsLimit};
 pub use crate::gemm::variant::{GemmProfiles, GemmVariants};
 pub use crate::kernels::{Family, OtherKernel};
-pub use crate::moe::MoeConfig;
+pub use crate::moe::{MoeConfig, MoeSweep};
 pub use crate::reader::ConfigError;
 
 use std::path::Path;
@@ -20,6 +20,7 @@ use ck_select_types::{each_operation, files};
 use serde_json::Value;
 
 use crate::reader::{Claim, ConfigFile, Fault, Object, in_file};
+use crate::rules::MoeFamily;
 
 type Own<P> = <P as ConfigFile>::Config;
 
@@ -54,6 +55,15 @@ impl Config {
         let Strict(root) = serde_json::from_slice(files::without_bom(bytes))
             .map_err(|error| fault((String::new(), format!("JSON: {error}"))))?;
         Self::from_value(&root, op).map_err(fault)
+    }
+
+    /// The family that a word names: the tuners' of mixtures of experts, or one of AITER's.
+    pub fn family(name: &str) -> Self {
+        if name == MoeFamily::NAME {
+            MoeConfig::Family.into()
+        } else {
+            GemmConfig::Family(name.to_owned()).into()
+        }
     }
 
     /// What a [`Request`](crate::Request) may say about an operation's kernels: `ndim`, `dtype`, `layout`.

@@ -1,11 +1,14 @@
 //! The family `moe`: what the tuners of vLLM and SGLang try, for each pair of types that their tables have.
 
-use ck_select_types::kernel::{Kernel, KernelKind, MoeKernel};
+use ck_select_types::kernel::Kernel;
+use ck_select_types::problem::MoeProblem;
 use ck_select_types::vocab::{Arch, Op};
 
 use super::rules::{MoeFamily, MoeSpace};
-use super::{ComputeUnit, NUMBERS, each_choice, kernel};
+use super::{MoeConfig, MoeSweep, NUMBERS};
 use crate::error::EnumerateError;
+use crate::kernels::Expansion;
+use crate::request::Request;
 use crate::rules::Rules;
 
 impl MoeFamily {
@@ -15,23 +18,15 @@ impl MoeFamily {
     pub const OP: Op = Op::Moe;
 
     /// Its kernels for an architecture, without those that it cannot hold.
-    pub fn kernels(&self, rules: &Rules, arch: Arch) -> Result<Vec<Kernel>, EnumerateError> {
-        let unit = ComputeUnit::new(rules, arch)?;
-        let mut kernels = Vec::new();
+    pub fn kernels(rules: &Rules, arch: Arch) -> Result<Vec<Kernel>, EnumerateError> {
+        let request = Request::new(arch.as_str());
+        Ok(MoeProblem::expand(rules, &MoeConfig::Family, arch, &request)?.enumeration.kernels)
+    }
+
+    /// Its sweeps on an architecture.
+    pub(super) fn sweeps(&self, arch: Arch) -> Result<Vec<MoeSweep>, EnumerateError> {
         let own = self.spaces.iter().filter(|space| arch.as_str().starts_with(&space.architectures));
-        for (space, &[rows, weights]) in
-            own.flat_map(|space| self.types.iter().map(move |types| (space, types)))
-        {
-            let lists = space.lists()?;
-            each_choice(&lists, &mut [0; NUMBERS.len()], 0, &mut |numbers| {
-                let kernel = MoeKernel { dtype_b: weights, ..kernel(rows, numbers, arch) };
-                if unit.refusal(&kernel).is_none() {
-                    kernels.push(Kernel { name: kernel.name(), kind: KernelKind::Moe(kernel) });
-                }
-                Ok(())
-            })?;
-        }
-        Ok(kernels)
+        own.map(|space| Ok(MoeSweep { types: self.types.clone(), numbers: space.lists()? })).collect()
     }
 }
 
@@ -56,7 +51,7 @@ mod tests {
     fn the_family_is_what_tuners_try_on_a_gpu() {
         let rules = Rules::built_in().unwrap();
         let names = |arch: &str, types: &str| -> Vec<String> {
-            let kernels = rules.moe.kernels(&rules, arch.parse().unwrap()).unwrap();
+            let kernels = MoeFamily::kernels(&rules, arch.parse().unwrap()).unwrap();
             kernels.into_iter().map(|kernel| kernel.name).filter(|name| name.starts_with(types)).collect()
         };
         let nvidia = names("sm_90", "triton_moe_bf16_");
@@ -67,6 +62,6 @@ mod tests {
         assert!(amd.contains(&"triton_moe_fp8_64x64x128_group8_8warps_2stages".to_owned()));
         let all = names("gfx942", "");
         assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
-        assert!(rules.moe.kernels(&rules, "gfx906".parse().unwrap()).is_err());
+        assert!(MoeFamily::kernels(&rules, "gfx906".parse().unwrap()).is_err());
     }
 }

@@ -110,7 +110,8 @@ impl Rules {
     /// The kernels of a family, each with its number in its tuner's list, if it has one.
     pub fn family(&self, family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, EnumerateError> {
         if family == MoeFamily::NAME {
-            return Ok(self.moe.kernels(self, arch)?.into_iter().map(|kernel| (kernel, None)).collect());
+            let kernels = MoeFamily::kernels(self, arch)?;
+            return Ok(kernels.into_iter().map(|kernel| (kernel, None)).collect());
         }
         self.aiter.kernels(family, arch)
     }
