@@ -241,6 +241,21 @@ fn folders_of_tables_are_winners() {
         let (_, said) = folder.both("evaluate --model @model --pool @pool.txt --winners @tables");
         assert!(said.contains("was trained on"), "{said}");
     }
+    // A folder of another tuner's tables is none, and its first file says why.
+    let alien = "alien/E=8,N=7168,device_name=NVIDIA_H200.json";
+    std::fs::create_dir(folder.path("alien")).unwrap();
+    folder
+        .refuses(&format!("{line} @alien\n1: alien: found none, expected tables of vLLM or SGLang such as"));
+    for (text, fault) in [
+        (r#"{"M": {"16": {"kernel": 3}}}"#, r#"key: found 'M', expected token counts such as "64""#),
+        (
+            &format!(r#"{{"1": {}}}"#, entry(16, 48)),
+            "1: BLOCK_SIZE_N: found 48, expected a power of two from 8 to 1024",
+        ),
+    ] {
+        folder.write(alien, text);
+        folder.refuses(&format!("{line} @{alien}\n1: {alien}: {fault}\n{line} @alien\n1: {alien}: {fault}"));
+    }
     // A single file has to be a table.
     folder.refuses(&format!(
         "{line} @tables/N=7168,K=2048,device_name=NVIDIA_H200.json\n1: E: found 'N=7168,K=2048,device_name=NVIDIA_H200', expected E=\n\

@@ -42,20 +42,21 @@ impl Winners {
     fn add_folder(&mut self, folder: &Path) -> Result<(), DataError> {
         self.begin_file(folder);
         let first = self.shapes.len();
+        let mut first_fault = None;
         for path in json_files(folder)? {
-            match EngineFile::new(path).and_then(|file| self.add_entries(&file)) {
-                Ok(()) => {}
-                Err(LeftOut { what, fault }) => self.leave_out(what, &fault),
+            if let Err(LeftOut { what, fault }) =
+                EngineFile::new(path).and_then(|file| self.add_entries(&file))
+            {
+                self.leave_out(what, &fault);
+                first_fault.get_or_insert(fault);
             }
         }
-        if self.shapes.len() == first {
-            let expected = "tables of vLLM or SGLang such as E=8,N=14336,device_name=NVIDIA_H200.json";
-            return Err(DataError::format(
-                &folder.display().to_string(),
-                format_args!("found none, expected {expected}"),
-            ));
+        if self.shapes.len() > first {
+            return Ok(());
         }
-        Ok(())
+        let expected = "tables of vLLM or SGLang such as E=8,N=14336,device_name=NVIDIA_H200.json";
+        let none = format!("found none, expected {expected}");
+        Err(first_fault.unwrap_or_else(|| DataError::format(&folder.display().to_string(), none)))
     }
 
     /// Adds a table.
