@@ -27,14 +27,16 @@ Step = Callable[[Run], dict[str, Any]]
 
 def steps(options: argparse.Namespace) -> dict[str, Step]:
     """All steps, in their order."""
-    found: dict[str, Step] = {"machine": lambda run: machine.check(run, options.vendor)}
+    all_steps: dict[str, Step] = {"machine": lambda run: machine.check(run, options.vendor)}
     for family in (each for each in sweep.FAMILIES if each.name in options.operations.split(",")):
-        found[f"{family.name}-pool"] = lambda run, of=family: sweep.prepare(run, of, options.shapes, options.kernels)
-        found[f"{family.name}-sweep"] = lambda run, of=family: sweep.sweep(run, of)
-        found[f"{family.name}-judge"] = lambda run, of=family: sweep.judge(run, of)
+        all_steps[f"{family.name}-pool"] = lambda run, family=family: sweep.prepare(
+            run, family, options.shapes, options.kernels
+        )
+        all_steps[f"{family.name}-sweep"] = lambda run, family=family: sweep.sweep(run, family)
+        all_steps[f"{family.name}-judge"] = lambda run, family=family: sweep.judge(run, family)
     for example in ck.EXAMPLES:
-        found[f"{example.name}-dispatched"] = lambda run, of=example: ck.prove(run, of, options.ck)
-    return found
+        all_steps[f"{example.name}-dispatched"] = lambda run, example=example: ck.prove(run, example, options.ck)
+    return all_steps
 
 
 def main(arguments: list[str]) -> int:

@@ -114,7 +114,7 @@ def prepare(run: Run, family: Family, shapes: int, kernels: int) -> dict[str, An
 def sweep(run: Run, family: Family) -> dict[str, Any]:
     """Measures; an interrupted sweep goes on where it was."""
     figures, machine = run.needs(f"{family.name}-pool"), run.needs("machine")
-    folder, found = run.folder / family.name, {}
+    folder, parts = run.folder / family.name, {}
     for part, share in SHARES.items():
         seconds, log = run.left(share), folder / f"{part}.csv"
         words = [machine["ckselect_file"], "bench", "--pool", folder / "pool.txt"]
@@ -122,16 +122,16 @@ def sweep(run: Run, family: Family) -> dict[str, Any]:
         words += ["--params", "batch=100000", "warmup=2", "repeat=5", "--cutoff", "3x", "--order", "estimate"]
         words += ["--arch", machine["target"], "--gpus", "0", "--budget", f"{seconds}s"]
         run.command(family.name, words, limit=seconds + 300)
-        found[part] = outcomes(log, figures["kernels"] * figures[part])
-    return found
+        parts[part] = outcomes(log, figures["kernels"] * figures[part])
+    return parts
 
 
 def outcomes(log: Path, pairs: int) -> dict[str, Any]:
     """How many rows have a time, and why others have none."""
     with log.open() as file:
-        said = [row["error_msg"].split(":")[0] for row in csv.DictReader(file)]
-    classes = {word: said.count(word) for word in sorted(set(said)) if word}
-    return {"pairs": pairs, "rows": len(said), "timed": said.count(""), "without": classes}
+        failures = [row["error_msg"].split(":")[0] for row in csv.DictReader(file)]
+    classes = {word: failures.count(word) for word in sorted(set(failures)) if word}
+    return {"pairs": pairs, "rows": len(failures), "timed": failures.count(""), "without": classes}
 
 
 def judged(run: Run, family: Family, who: str, model: str | Path) -> dict[str, Any]:
@@ -159,7 +159,9 @@ def judge(run: Run, family: Family) -> dict[str, Any]:
     machine, folder = run.needs("machine"), run.folder / family.name
     program, log = machine["ckselect_file"], folder / "others.csv"
     target = ["--arch", machine["target"], "--overwrite", "--output"]
-    measured = len({row["problem_idx"] for row in csv.DictReader(log.read_text().splitlines())})
+    # Problems of which no kernel has a time are none to adapt to.
+    timed = (row for row in csv.DictReader(log.read_text().splitlines()) if not row["error_msg"])
+    measured = len({row["problem_idx"] for row in timed})
     tune = [program, "tune", "--simulate", log, "--measure", str(measured), *target, folder / "tuned"]
     run.command(family.name, tune)
     run.command(family.name, [program, "train", "--data", log, "--folds", "1", *target, folder / "trained"])

@@ -3,6 +3,9 @@
     pip download --no-deps --no-binary :all: rocm-origami==0.0.3 && tar xf rocm_origami-0.0.3.tar.gz
     python3 packaging/results/origami.py --origami rocm_origami-0.0.3 --tables DIR [--model estimate learned DIR ...]
 
+With --oracle, also how fast the first kernels are on a sweep of convolutions, in percent of the fastest: each problem is
+told to Origami as the GEMM that it is (M pixels, N filters, K of a filter), of equals the mean counts.
+
 DIR has FAMILY.csv.gz with the winners and FAMILY.pool.csv with the kernels, as the README beside them says. Origami's
 C++ is compiled without ROCm: nothing of HIP but the type of a device's properties is needed to rank. It is told the
 device's architecture, units and clock, and of a kernel the tile and the instruction; each kernel has an occupancy of 1,
@@ -17,7 +20,9 @@ import argparse
 import csv
 import gzip
 import itertools
+import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -161,6 +166,51 @@ def run(words: list[str]) -> str:
     return ran.stdout
 
 
+def oracle(program: Path, file: Path, models: list[str]) -> None:
+    """Prints the mean efficiency of the first kernels on a sweep of the MI355X."""
+    problems: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for row in csv.DictReader(file.open()):
+        problems[row["problem_idx"]].append(row)
+    names = sorted({row["kernel"] for rows in problems.values() for row in rows})
+    tiles = [re.search(r"_(\d+)x(\d+)x(\d+)_", name).groups() for name in names]
+    pool = [
+        {"m_per_block": m, "n_per_block": n, "k_per_block": k, "m_xdl": side, "n_xdl": side, "k_xdl": depth}
+        for m, n, k in tiles
+        for side, depth in [("16", "32") if min(int(m), int(n)) < 32 else ("32", "16")]
+    ]
+    shapes = [gemm({key: int(value) for key, value in row.items() if value.isdigit()}) for row, *_ in problems.values()]
+    shares = []
+    for rows, latencies in zip(problems.values(), by_origami(program, ("gfx950", "256"), pool, shapes, "bf16")):
+        tflops = {row["kernel"]: float(row["tflops"]) for row in rows}
+        measured = [(latency, tflops[name]) for name, latency in zip(names, latencies) if name in tflops]
+        least = min(measured)[0]
+        firsts = [speed for latency, speed in measured if latency == least]
+        shares.append(sum(firsts) / len(firsts) / max(tflops.values()))
+    print(f"oracle of {len(shares)} problems, mean efficiency: Origami {100 * sum(shares) / len(shares):.2f}")
+    for model in models:
+        if model == "learned":
+            folder = Path(tempfile.mkdtemp()) / "folds"
+            words = ["ckselect", "train", "--data", str(file), "--arch", "gfx950", "--targets", "relative"]
+            run([*words, "--output", str(folder), "--folds", "5"])
+            folds = json.loads((folder / "cv_metrics_relative.json").read_text())
+            counts = [fold["val_groups"] for fold in folds]
+            mean = sum(fold["mean_efficiency"] * count for fold, count in zip(folds, counts)) / sum(counts)
+            print(f"learned, five folds {100 * mean:.2f}")
+        else:
+            words = ["ckselect", "evaluate", "--data", str(file), "--arch", "gfx950", "--model", model, "--format", "json"]
+            metrics = json.loads(run(words))["global_metrics"]
+            print(f"{model} {100 * metrics['efficiency_mean']:.2f}")
+
+
+def gemm(conv: dict[str, int]) -> tuple[str, ...]:
+    """The GEMM of a convolution of one group."""
+    sides = [
+        (conv[f"{axis}i"] + 2 * conv[f"pad_{axis.lower()}"] - conv[filter_axis]) // conv[f"stride_{axis.lower()}"] + 1
+        for axis, filter_axis in (("H", "Y"), ("W", "X"))
+    ]
+    return tuple(map(str, (conv["N"] * sides[0] * sides[1], conv["K"], conv["C"] * conv["Y"] * conv["X"])))
+
+
 def by_ours(
     model: str, device: tuple[str, str], family: str, names: list[str], shapes: list[tuple[str, ...]], folder: Path
 ):
@@ -191,10 +241,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--origami", type=Path, required=True, help="the unpacked rocm-origami")
     parser.add_argument("--tables", type=Path, required=True, help="AITER's tables")
     parser.add_argument("--model", nargs="+", default=["estimate"], help="estimate, learned, or directories")
+    parser.add_argument("--oracle", type=Path, help="a sweep of bf16 convolutions of an MI355X")
     parser.add_argument("--shapes", type=int, default=200, help="so many of each table, drawn evenly over (N, K)")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp())
     program = compiled(options.origami, folder)
+    if options.oracle:
+        oracle(program, options.oracle, options.model)
     print(
         "| table | device | shapes | kernels |", *(f" {who}: first, first 3 |" for who in ("Origami", *options.model))
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
 import os
@@ -141,6 +142,17 @@ def test_mixtures_of_experts_are_swept_and_judged(tmp_path, monkeypatch):
     run.do(0, "machine", lambda _: {"target": "gfx942", "ckselect_file": str(command())})
     run.do(1, "moe-pool", lambda run: sweep.prepare(run, moe, 18, 30))
     run.do(2, "moe-sweep", lambda run: sweep.sweep(run, moe))
+    # A problem that no kernel could run, as one whose tensors have no room, is left out of what is tuned to.
+    log = run.folder / "moe" / "others.csv"
+    with log.open() as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if row["problem_idx"] == rows[0]["problem_idx"]:
+            row.update(latency_ms="", tflops="", error_msg="load: no room")
+    with log.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
     run.do(3, "moe-judge", lambda run: sweep.judge(run, moe))
     results = run.results()
     assert [result["state"] for result in results.values()] == ["done"] * 4, results
