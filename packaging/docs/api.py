@@ -80,9 +80,7 @@ def c_page(header: Path, page: str, links: dict[str, str]) -> str:
 
 
 # The names of a constant, a struct or an enumeration, another type, and a function.
-DECLARED = re.compile(
-    r"^#define (\w+) +\S|^} (\w+);|^typedef .*?(\w+)(?:\)\(.*?\))?;$|(\bck_\w+)\(", re.M | re.S
-)
+DECLARED = re.compile(r"^#define (\w+) +\S|^} (\w+);|^typedef .*?(\w+)(?:\)\(.*?\))?;$|(\bck_\w+)\(", re.M | re.S)
 
 
 def blocks(source: str) -> list[str]:
@@ -129,9 +127,7 @@ def prose(text: str) -> str:
 
 
 # A namespace that is nobody's to use.
-INNER = re.compile(
-    r"^namespace ([\w:]*\b(?:detail|ck_select_access)\b[\w:]*) {$.*?^}  // namespace \1$", re.M | re.S
-)
+INNER = re.compile(r"^namespace ([\w:]*\b(?:detail|ck_select_access)\b[\w:]*) {$.*?^}  // namespace \1$", re.M | re.S)
 
 
 def cpp_page(include: Path, folder: str) -> str:
@@ -153,9 +149,7 @@ def cpp_page(include: Path, folder: str) -> str:
 
 
 # What a constructor begins its members with, behind its arguments.
-INITIALISERS = re.compile(
-    r"(\)(?: noexcept)?)\s+: (?:[\w:]+(?:\((?:[^();]|\([^()]*\))*\)|\{[^;]*?\}),?\s*)+(?=\{)"
-)
+INITIALISERS = re.compile(r"(\)(?: noexcept)?)\s+: (?:[\w:]+(?:\((?:[^();]|\([^()]*\))*\)|\{[^;]*?\}),?\s*)+(?=\{)")
 
 
 def declared(block: str) -> str:

@@ -128,7 +128,9 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--out", type=Path, required=True)
     options.add_argument("--rustdoc", type=Path, help="the folder that `cargo doc` wrote")
-    options.add_argument("--ckselect", type=Path, help="the command whose help becomes a page, and which the first page shows")
+    options.add_argument(
+        "--ckselect", type=Path, help="the command whose help becomes a page, and which the first page shows"
+    )
     options.add_argument("--wasm", type=Path, help="crates/demo as WebAssembly, for the first page's live example")
     options = options.parse_args()
     shutil.rmtree(options.out, ignore_errors=True)

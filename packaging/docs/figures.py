@@ -2,8 +2,8 @@
 
     figures.py [--check]
 
-docs/images/efficiency.csv, which says how it was made, becomes docs/images/efficiency.svg. `--check` only compares. What
-README says has to be what is drawn.
+docs/images/efficiency.csv, which says how it was made, becomes docs/images/efficiency.svg. `--check` only compares.
+What README says has to be what is drawn.
 """
 
 import csv
@@ -34,7 +34,7 @@ STYLE = """
       .axis { stroke: #656c76; } .grid { stroke: #2b3138; } .tick { fill: #9198a1; } .head { fill: #f0f6fc; }
       .a { color: #4493f8; } .b { color: #3fb950; } .c { color: #f0883e; } .d { color: #a371f7; }
     }
-"""
+"""  # noqa: E501
 
 
 def svg(title: str, description: str, parts: list[str]) -> str:
@@ -43,7 +43,7 @@ def svg(title: str, description: str, parts: list[str]) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
             'role="img" aria-labelledby="title desc" '
-            "font-family=\"system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif\" font-size=\"14\">",
+            'font-family="system-ui, -apple-system, \'Segoe UI\', Helvetica, Arial, sans-serif" font-size="14">',
             "  <!-- Drawn by packaging/docs/figures.py: do not edit. -->",
             f'  <title id="title">{escape(title)}</title>',
             f'  <desc id="desc">{escape(description)}</desc>',

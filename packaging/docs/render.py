@@ -96,6 +96,7 @@ class Reader(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list) -> None:
+        """Notes targets and anchors, and begins a part at a heading."""
         values = dict(attributes)
         self.anchors |= {values[name] for name in ("id", "name") if values.get(name)}
         self.targets += [(self.getpos()[0], values[name]) for name in ("href", "src") if values.get(name)]
@@ -104,9 +105,11 @@ class Reader(HTMLParser):
         self.skipping = values.get("class") == "here"
 
     def handle_endtag(self, tag: str) -> None:
+        """Ends what is skipped."""
         self.skipping = False
 
     def handle_data(self, data: str) -> None:
+        """Adds the text to its part."""
         if not self.skipping:
             self.parts[-1][1].append(data)
 

@@ -1,4 +1,4 @@
-"""README's first example as a recorded terminal: the site's build runs the command, and README has to say what it prints."""
+"""README's first example as a recorded terminal: the site's build runs it, and README has to say what it prints."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 COLUMNS, ROWS = 100, 40
 BLOCK = re.compile(r"```console\n\$ ((?:.*\\\n)*.*\n)((?:.*\n)*?)```")
-PICTURE = re.compile(r'<p><img [^>]*efficiency\.svg[^>]*></p>\n?')
+PICTURE = re.compile(r"<p><img [^>]*efficiency\.svg[^>]*></p>\n?")
 
 
 def record(command: str, ckselect: Path, folder: Path) -> str:
@@ -45,5 +45,7 @@ def first_screen(readme: str, body: str, ckselect: Path, folder: Path) -> tuple[
         wrong.append(f"README.md: the first example has a colour that this page does not know: {recorded!r}")
     terminal = f'<pre class="terminal"><span>$ {escape(command)}</span>{shown}</pre>\n'
     picture = PICTURE.search(body)[0]
-    body = re.sub(r"<pre>.*?</pre>\n", lambda _: terminal + picture, body.replace(picture, ""), count=1, flags=re.DOTALL)
+    body = re.sub(
+        r"<pre>.*?</pre>\n", lambda _: terminal + picture, body.replace(picture, ""), count=1, flags=re.DOTALL
+    )
     return body, wrong

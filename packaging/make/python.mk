@@ -23,7 +23,7 @@ test-python: needs-cargo needs-cxx needs-python $(PYTHON_TOOLS) python-wheel
 
 lint-python: needs-python $(PYTHON_TOOLS)
 	cd python && for what in check 'format --check'; do \
-		'$(PYTHON_ENV)/bin/ruff' $$what --no-cache --config pyproject.toml . ../gpu/triton ../gpu/inductor ../gpu/prove ../packaging/results || exit 1; done
+		'$(PYTHON_ENV)/bin/ruff' $$what --no-cache --config pyproject.toml . ../gpu/triton ../gpu/inductor ../gpu/prove ../packaging/results ../packaging/docs || exit 1; done
 	cd python && '$(PYTHON_ENV)/bin/mypy' --cache-dir '$(TARGET_DIR)/python/mypy'
 
 # Beside LightGBM and pandas, on the same inputs in the same run; JSON=FILE writes the table there, too.

@@ -1,17 +1,17 @@
 """Who finds the winners of AITER's tables: AMD's Origami, the estimate, a model. Ties are shared alike.
 
     pip download --no-deps --no-binary :all: rocm-origami==0.0.3 && tar xf rocm_origami-0.0.3.tar.gz
-    python3 packaging/results/origami.py --origami rocm_origami-0.0.3 --tables DIR [--model estimate learned DIR ...]
+    python3 packaging/results/origami.py --origami rocm_origami-0.0.3 --tables DIR [--oracle FILE] [--model WHO ...]
 
-With --oracle, also how fast the first kernels are on a sweep of convolutions, in percent of the fastest: each problem is
-told to Origami as the GEMM that it is (M pixels, N filters, K of a filter), of equals the mean counts.
+With --oracle, also how fast the first kernels are on a sweep of convolutions, in percent of the fastest: Origami is
+given each as the GEMM that it is (M pixels, N filters, K of a filter), and of equals the mean counts.
 
 DIR has FAMILY.csv.gz with the winners and FAMILY.pool.csv with the kernels, as the README beside them says. Origami's
 C++ is compiled without ROCm: nothing of HIP but the type of a device's properties is needed to rank. It is told the
 device's architecture, units and clock, and of a kernel the tile and the instruction; each kernel has an occupancy of 1,
-since a wave's registers are not in the names. `learned` is a model for each table and device: its pairs of N and K are
-halved, and two models each answer for the pairs that only the other one was trained on. A choice that has the winner
-among equals counts as its share of them.
+since a wave's registers are not in the names. WHO is `estimate`, a model's directory, or `learned`: a model for each
+table and device, whose pairs of N and K are halved; two models each answer for the pairs that only the other one was
+trained on. A choice that has the winner among equals counts as its share of them.
 """
 
 from __future__ import annotations
@@ -197,8 +197,8 @@ def oracle(program: Path, file: Path, models: list[str]) -> None:
             mean = sum(fold["mean_efficiency"] * count for fold, count in zip(folds, counts)) / sum(counts)
             print(f"learned, five folds {100 * mean:.2f}")
         else:
-            words = ["ckselect", "evaluate", "--data", str(file), "--arch", "gfx950", "--model", model, "--format", "json"]
-            metrics = json.loads(run(words))["global_metrics"]
+            words = ["ckselect", "evaluate", "--data", str(file), "--arch", "gfx950", "--model", model]
+            metrics = json.loads(run([*words, "--format", "json"]))["global_metrics"]
             print(f"{model} {100 * metrics['efficiency_mean']:.2f}")
 
 

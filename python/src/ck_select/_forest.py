@@ -117,10 +117,9 @@ class PreparedPool:
 
     def outlook(self, problem: bytes) -> dict[str, Any] | None:
         """What to expect of all kernels for a problem, given as JSON; best first."""
-        found: dict[str, Any] | None = json.loads(
-            text_of(lib.ck_pool_outlook, self._handle.address, problem, len(problem))
-        )
-        return found
+        text = text_of(lib.ck_pool_outlook, self._handle.address, problem, len(problem))
+        fields: dict[str, Any] | None = json.loads(text)
+        return fields
 
 
 class BareForest:

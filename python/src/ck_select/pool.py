@@ -69,15 +69,15 @@ class Pool:
     def rank(self, problem: Config, count: int | None = None) -> Ranking:
         """(name, TFLOPS) of the ``count`` best kernels, or of all; best first. See ``Predictor.rank_kernels``."""
         places, tflops = self.rank_tflops(problem, count)
-        asked = dict(_rows.mapping(problem, "problem"))
+        own = dict(_rows.mapping(problem, "problem"))
         pairs = zip(map(self.names.__getitem__, places), tflops)
-        return Ranking(pairs, lambda: self._outlook(asked, len(places)))
+        return Ranking(pairs, lambda: self._outlook(own, len(places)))
 
     def _outlook(self, problem: Config, count: int) -> Outlook | None:
         """What to expect of the ``count`` best kernels."""
         if self._prepared is None:
             return None
-        return Outlook.of_json(self._prepared.outlook(self.predictor._problem_json(problem, self._own)), count)
+        return Outlook.from_json(self._prepared.outlook(self.predictor._problem_json(problem, self._own)), count)
 
     def rank_tflops(self, problem: Config, count: int | None = None) -> tuple[list[int], list[float]]:
         """The same with each kernel's index in the pool instead of its name: all indices, and all TFLOPS."""

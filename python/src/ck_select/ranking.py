@@ -51,13 +51,13 @@ class Outlook:
     places: tuple[Expected, ...]
 
     @classmethod
-    def of_json(cls, found: dict[str, Any] | None, count: int) -> Outlook | None:
-        """That of the first places of a ranking, in the library's form."""
-        if found is None:
+    def from_json(cls, fields: dict[str, Any] | None, count: int) -> Outlook | None:
+        """The outlook of the first places of a ranking, from the fields that the library writes."""
+        if fields is None:
             return None
-        sure = [found[name] for name in ("expected_loss", "chance", "sure_within_90", "sure_within_99")]
-        places = tuple(Expected(*(place[name] for name in Expected._fields)) for place in found["places"][:count])
-        return cls(found["heading"], None if None in sure else Sureness(*sure), places)
+        sure = [fields[name] for name in ("expected_loss", "chance", "sure_within_90", "sure_within_99")]
+        places = tuple(Expected(*(place[name] for name in Expected._fields)) for place in fields["places"][:count])
+        return cls(fields["heading"], None if None in sure else Sureness(*sure), places)
 
 
 Expect = Union[Callable[[], Union[Outlook, None]], Outlook, None]
