@@ -99,7 +99,9 @@ fn kept_entries_stay_and_gaps_are_filled() {
     // The engines' ladder beside the entry and the version that were there.
     assert_eq!((object.len(), &own["triton_version"]), (20, &json!("3.2.0")));
     assert_eq!(own["5"], serde_json::from_str::<Value>(&entry(16)).unwrap());
-    folder.good(&line);
+    folder.refuses(&format!("{line}\n2: E=8,N=3584,device_name=NVIDIA_H200.json exists; --keep fills"));
+    assert_eq!(table(&folder, name), own);
+    folder.good(&format!("{line} --overwrite"));
     assert!(table(&folder, name).get("5").is_none_or(|entry| entry["num_warps"].is_u64()));
     // The other stage follows a kept entry's rows.
     let sglang = "tables/configs/triton_3_6_0/E=8,N=3584,device_name=NVIDIA_H200";

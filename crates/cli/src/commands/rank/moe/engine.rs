@@ -45,6 +45,9 @@ pub(in super::super) struct EngineOptions {
     /// Keep the entries of tables that are there, and add those that they lack
     #[arg(long)]
     keep: bool,
+    /// Replace tables that are there
+    #[arg(long, conflicts_with = "keep")]
+    overwrite: bool,
     /// The version of Triton that the tables are for: SGLang's folder, a word in vLLM's tables
     #[arg(long, value_name = "VERSION", default_value = "3.6.0")]
     triton: String,
@@ -69,6 +72,9 @@ pub(in super::super) fn run(args: &Args, engine: Engine) -> Result<(), CliError>
     let arch = args.ranker.arch.named_arch()?.or_else(|| device.arch());
     let maker = TableMaker { engine, args, device, arch, ranker: &ranker };
     let layers = maker.layers(defaults)?;
+    for (key, _) in &layers {
+        maker.check_free(output, key)?;
+    }
     let mut written = Vec::new();
     for (key, problems) in &layers {
         written.extend(maker.tables(key, problems)?);
@@ -206,12 +212,30 @@ impl TableMaker<'_> {
         hardware(self.ranker)
     }
 
-    /// The tables of a name: one, or for SGLang one of each stage.
-    fn tables(&self, key: &TableKey, problems: &[MoeProblem]) -> Result<Written, CliError> {
-        let keys = match self.engine {
+    /// The keys of a layer's tables: one, or for SGLang one of each stage.
+    fn keys(&self, key: &TableKey) -> Vec<TableKey> {
+        match self.engine {
             Engine::Vllm => vec![*key],
             Engine::Sglang => vec![*key, TableKey { is_down: true, ..*key }],
-        };
+        }
+    }
+
+    /// Refuses to replace tables that somebody may have tuned, unless that is asked for.
+    fn check_free(&self, output: &Path, key: &TableKey) -> Result<(), CliError> {
+        let EngineOptions { keep, overwrite, .. } = self.args.engine;
+        for key in self.keys(key).iter().filter(|_| !keep && !overwrite) {
+            let path = self.folder(output)?.join(key.file_name(self.engine));
+            if path.exists() {
+                let path = path.display();
+                refuse!("--output: {path} exists; --keep fills what it lacks, --overwrite replaces it");
+            }
+        }
+        Ok(())
+    }
+
+    /// The tables of a layer.
+    fn tables(&self, key: &TableKey, problems: &[MoeProblem]) -> Result<Written, CliError> {
+        let keys = self.keys(key);
         let kept = keys.iter().map(|key| self.kept(key)).collect::<Result<Vec<_>, _>>()?;
         let choices = Choices::new(self, key, problems)?;
         let rows = choices.rows(&kept, &self.args.engine.tokens)?;
