@@ -46,16 +46,16 @@ fn a_reader_gets_whole_facts_or_none() {
             })
             .collect();
         for number in 1..3 {
-            if let Some(facts) = slot.get(1, &[number]) {
-                assert_eq!(facts, facts(number));
+            if let Some(read) = slot.get(1, &[number]) {
+                assert_eq!(read, facts(number));
             }
         }
         for writer in writers {
             writer.join().unwrap();
         }
         // One of the two was there first; the other found the slot taken, or replaced it.
-        let facts: Vec<_> = (1..3).filter_map(|number| slot.get(1, &[number])).collect();
-        assert_eq!(facts.len(), 1);
+        let kept: Vec<_> = (1..3).filter_map(|number| slot.get(1, &[number])).collect();
+        assert_eq!(kept.len(), 1);
     });
 }
 
@@ -69,8 +69,8 @@ fn facts_are_of_their_generation() {
             thread::spawn(move || slot.put(2, &[7], &facts(2)))
         };
         for generation in 1..3 {
-            if let Some(facts) = slot.get(generation, &[7]) {
-                assert_eq!(facts, facts(generation));
+            if let Some(read) = slot.get(generation, &[7]) {
+                assert_eq!(read, facts(generation));
             }
         }
         writer.join().unwrap();
