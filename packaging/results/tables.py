@@ -327,6 +327,7 @@ RECORDED = [
     (RESULTS, "Winners of SGLang's tables", "2026-11-29", "the wheel of sglang 0.5.23"),
     (RESULTS, "With a few measurements", "2026-11-24", "hundreds of trainings; data/h100, and 15 seconds of a device"),
     (RESULTS, "Sweeping only what is promising", "2026-11-25", "orders by models of the other vendor"),
+    (PROOF, "On your GPU", "2026-11-29", "times of a device: make prove-gpu"),
     (PROOF, "Choosing on the device", "2026-11-25", "times of a device: data/h100/select.txt"),
     (PROOF, "Tuning while it runs", "2026-11-25", "times of a device"),
     (MOE, "Measured", "2026-11-29", "tables as the engines look them up; data/h200/moe has the times"),
