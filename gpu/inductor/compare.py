@@ -219,12 +219,12 @@ def main(arguments: list[str]) -> int:
 
 def summary(rows: list[dict[str, Any]]) -> None:
     """Speed and seconds of each setting relative to the stock list, over the shapes of both."""
-    of = {key_of(row): row for row in rows}
+    measured = {key_of(row): row for row in rows}
     for dtype, setting in dict.fromkeys((row["dtype"], row["setting"]) for row in rows):
         pairs = [
-            (row, of[(*key[:3], dtype, "stock")])
-            for key, row in of.items()
-            if key[3:] == (dtype, setting) and (*key[:3], dtype, "stock") in of
+            (row, measured[(*key[:3], dtype, "stock")])
+            for key, row in measured.items()
+            if key[3:] == (dtype, setting) and (*key[:3], dtype, "stock") in measured
         ]
         pairs = [pair for pair in pairs if all(each["candidates"] for each in pair)]
         if not pairs:

@@ -116,18 +116,18 @@ pub(super) fn completed(mode: Option<QuantMode>, groups: [Option<Mnk>; 2]) -> Re
     let mut quant = mode.map(Quant::usual);
     for (operand, given) in ["group_a", "group_b"].into_iter().zip(groups) {
         let Some(group) = given else { continue };
-        let own_group = quant.as_mut().and_then(|quant| {
+        let own = quant.as_mut().and_then(|quant| {
             let group = if operand == "group_b" { &mut quant.group_b } else { &mut quant.group_a };
             group.as_mut()
         });
-        let Some(scale) = own_group else {
+        let Some(own) = own else {
             let message = format!(
                 "{operand} is {group}, expected zeros, or three extents where `quant` scales groups of that \
                  operand"
             );
             return Err(Failure::new(CkStatus::InvalidArgument, message));
         };
-        *scale = group;
+        *own = group;
     }
     Ok(quant)
 }

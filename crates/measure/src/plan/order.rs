@@ -6,8 +6,7 @@ use ck_select::directory::Model;
 use ck_select::estimate::Estimator;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::ranking::{RankError, RankScratch, Ranker};
-use ck_select::sureness::Sure;
+use ck_select::ranking::{RankError, RankScratch, Ranker, Ranking};
 
 use super::{Pair, Plan};
 use crate::error::MeasureError;
@@ -61,20 +60,20 @@ impl Plan {
     /// A problem that leaves something open, such as its type, is a different problem for some kernels, whose
     /// scores cannot be compared. The places of such rankings take turns.
     pub fn by_model(&self, model: Model) -> Result<Self, MeasureError> {
-        self.by_model_up_to(model, |_| usize::MAX)
+        self.by_model_up_to(model, |_| None)
     }
 
     /// The plan by a model, without the kernels of each ranking that are not expected to matter: it keeps as many
     /// as have to be measured to be within 2 % of the best with a chance of 90 %, and all where that is unknown.
     pub fn until_sure(&self, model: Model) -> Result<Self, MeasureError> {
-        self.by_model_up_to(model, |sure| sure.map_or(usize::MAX, |sure| sure.sure_within[0] as usize))
+        self.by_model_up_to(model, |ranking| Some(ranking.sure()?.sure_within[0] as usize))
     }
 
-    /// The plan by a model with the first `count` kernels of each ranking.
+    /// The plan by a model with the first `count` kernels of each ranking, or with all of them.
     fn by_model_up_to(
         &self,
         model: Model,
-        count: impl Fn(Option<Sure>) -> usize,
+        count: impl Fn(&Ranking<'_, '_>) -> Option<usize>,
     ) -> Result<Self, MeasureError> {
         let unusable = |error: &dyn std::fmt::Display| MeasureError::new(error.to_string());
         let pool = Pool::new(self.kernels.clone()).map_err(|error| unusable(&error))?;
@@ -84,15 +83,9 @@ impl Plan {
         let mut places = vec![usize::MAX; self.kernels.len()];
         let mut ranking_of = vec![0; self.kernels.len()];
         for (problem, planned) in (0..).zip(&mut plan.problems) {
-            let mut problems: Vec<Problem> = Vec::new();
-            for &kernel in &planned.kernels {
-                let problem = self.problem(Pair { problem, kernel });
-                let known = problems.iter().position(|known| *known == problem);
-                ranking_of[kernel as usize] = known.unwrap_or(problems.len());
-                problems.extend(known.is_none().then_some(problem));
-            }
+            let problems = self.problems_of(problem, &planned.kernels, &mut ranking_of);
             places.fill(usize::MAX);
-            let (mut refused, mut counts) = (None, vec![usize::MAX; problems.len()]);
+            let (mut refused, mut counts) = (None, vec![None; problems.len()]);
             for (number, problem) in problems.iter().enumerate() {
                 let ranking = problem.checked().map_err(RankError::from);
                 let ranking =
@@ -104,7 +97,7 @@ impl Plan {
                         continue;
                     }
                 };
-                counts[number] = count(ranking.sure());
+                counts[number] = count(&ranking);
                 let ranked = ranking.places().iter().map(|ranked| ranked.index);
                 let of_it = ranked.filter(|&kernel| ranking_of[kernel] == number);
                 of_it.enumerate().for_each(|(rank, kernel)| places[kernel] = rank);
@@ -117,12 +110,24 @@ impl Plan {
             }
             let before = planned.kernels.len();
             planned.kernels.retain(|&kernel| {
-                let count = counts[ranking_of[kernel as usize]];
-                places[kernel as usize] < count || count == usize::MAX
+                let kernel = kernel as usize;
+                counts[ranking_of[kernel]].is_none_or(|count| places[kernel] < count)
             });
             plan.left_out_by_order += before - planned.kernels.len();
         }
         Ok(plan)
+    }
+
+    /// The problems that a planned one is for its kernels; `ranking_of` gets the index of each kernel's.
+    fn problems_of(&self, problem: u32, kernels: &[u32], ranking_of: &mut [usize]) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = Vec::new();
+        for &kernel in kernels {
+            let problem = self.problem(Pair { problem, kernel });
+            let known = problems.iter().position(|known| *known == problem);
+            ranking_of[kernel as usize] = known.unwrap_or(problems.len());
+            problems.extend(known.is_none().then_some(problem));
+        }
+        problems
     }
 
     /// The same plan with only the first kernels of each problem.

@@ -153,6 +153,13 @@ impl Model {
         self
     }
 
+    /// The unit of the scores by which the model ranks: that of its target, else what was learned about it. `None` for
+    /// models that winners of tables taught: nobody knows the times of the losers.
+    pub(crate) fn log_time(&self) -> Option<LogTime> {
+        let learned = || self.sureness()?.log_time().map(LogTime::PerUnit);
+        self.spec.rank_by.log_time().or_else(learned)
+    }
+
     /// Whether it ranks kernels of any device, direction and type, based on the estimate. A model that was
     /// trained for specific ones takes precedence.
     pub const fn is_universal(&self) -> bool {

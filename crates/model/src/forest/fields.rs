@@ -52,11 +52,11 @@ impl<'a> Fields<'a> {
         value: &'a str,
         packed: Option<Packed<'a>>,
     ) -> Result<(), ForestError> {
-        let index = position.field(self.keys[slot]);
+        let position = position.field(self.keys[slot]);
         if self.values[slot].is_some() {
-            return Err(index.error("is given a second time"));
+            return Err(position.error("is given a second time"));
         }
-        self.values[slot] = Some(Field { position: index, value, packed });
+        self.values[slot] = Some(Field { position, value, packed });
         Ok(())
     }
 

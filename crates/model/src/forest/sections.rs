@@ -198,9 +198,9 @@ fn parse_tree(
     is_closed: bool,
 ) -> Result<Tree, ForestError> {
     let first = lines.next_of_any_kind().unwrap_or_default();
-    let index = lines.here().tree(number);
-    validate_number(index, first.strip_prefix("Tree=").unwrap_or_default(), number)?;
-    let mut tree = Open { position: index, first, fields: tree_text::fields(index), lines: 0, over: false };
+    let position = lines.here().tree(number);
+    validate_number(position, first.strip_prefix("Tree=").unwrap_or_default(), number)?;
+    let mut tree = Open { position, first, fields: tree_text::fields(position), lines: 0, over: false };
     while let Some(line) = lines.next_of_any_kind() {
         // At the end of a text, a partial line is not the main thing missing.
         if is_closed || !lines.rest().is_empty() {
@@ -215,9 +215,9 @@ fn parse_tree(
 
 /// Trees count up; a number out of order means that trees were lost, added or swapped.
 fn validate_number(position: TextPosition, value: &str, expected: usize) -> Result<(), ForestError> {
-    let index = position.field("Tree");
-    let number = Field::new(index, value).number("a tree's number", |_: usize| true)?;
-    if number == expected { Ok(()) } else { Err(index.value(value, expected.to_string())) }
+    let position = position.field("Tree");
+    let number = Field::new(position, value).number("a tree's number", |_: usize| true)?;
+    if number == expected { Ok(()) } else { Err(position.value(value, expected.to_string())) }
 }
 
 #[cfg(test)]

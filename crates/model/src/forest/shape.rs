@@ -36,8 +36,8 @@ pub(super) fn depth(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, Forest
     // n nodes that are each reached once lead to n + 1 leaves: if no node is left over, no leaf is.
     match seen_nodes.iter().position(|seen| !seen) {
         Some(node) => {
-            let index = fields.need("left_child")?.position.index(node);
-            Err(index.error("belongs to a node that is unreachable from the root"))
+            let position = fields.need("left_child")?.position.index(node);
+            Err(position.error("belongs to a node that is unreachable from the root"))
         }
         None => Ok(depth),
     }

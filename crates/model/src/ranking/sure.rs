@@ -98,10 +98,7 @@ impl<'r> Ranking<'r, '_> {
                 };
                 Basis { sureness, log_time: prior.map(|prior| LogTime::PerUnit(prior.recip())) }
             }
-            _ => {
-                let learned = || own?.log_time().map(LogTime::PerUnit);
-                Basis { sureness: own, log_time: model.spec().rank_by.log_time().or_else(learned) }
-            }
+            _ => Basis { sureness: own, log_time: model.log_time() },
         }
     }
 }

@@ -6,7 +6,7 @@ use super::pool::RowScratch;
 use super::{RowPool, RowsError};
 use crate::cells::Fields;
 use crate::ranking::{Outlook, Ranked, heading};
-use crate::sureness::{LogTime, Signs, Sureness};
+use crate::sureness::{LogTime, Signs};
 
 impl RowPool {
     /// Ranks all kernels, and says what to expect of them, as a JSON object: `heading`; `expected_loss`, `chance`,
@@ -20,8 +20,7 @@ impl RowPool {
         let (Some(first), [problem]) = (ranking.first(), problems.as_slice()) else { return Ok(Value::Null) };
         let (model, learned) = (self.model().model(), self.model().model().sureness());
         let learned = learned.map(AsRef::as_ref);
-        let unit = learned.and_then(Sureness::log_time).map(LogTime::PerUnit);
-        let unit = self.model().target().log_time().or(unit);
+        let unit = model.log_time();
         let estimated = self.estimated(Some(problem));
         let behind = |unit: LogTime| ranking[1..].iter().map(move |one| unit.behind(first.score, one.score));
         let sure = learned.zip(unit).map(|(learned, unit)| {

@@ -89,9 +89,9 @@ def wrapped(inner: Any) -> Any:
 
 
 def reach_all_threads() -> None:
-    """Each thread has a handler of its own, made when it first compiles: autograd's thread, which compiles backward
-    passes, has Inductor's if it did so before ours was enabled. So the class of those sends what is chosen to ours,
-    while that is enabled."""
+    """Each thread has a handler of its own, made when the thread first compiles. Autograd's thread, which compiles
+    backward passes, keeps Inductor's handler if its first compilation was before ``enable``. So the methods of
+    Inductor's class call ours while ours are enabled."""
     from torch._inductor.choices import InductorChoices
 
     for name in REPLACED:

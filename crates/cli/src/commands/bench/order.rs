@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ck_select::directory::Model;
 use ck_select::estimate::{Estimator, GpuOverride};
 use ck_select::kernel::Kernel;
 use ck_select::nearest::Hint;
@@ -96,7 +97,10 @@ pub(super) fn ordered(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSe
         }
         Order::Pool => (plan, Keep::All),
         Order::Estimate(keep) => (by_estimate(args, &plan, keep, pool, problems)?, keep),
-        Order::Model(keep) => (by_model(args, &plan, keep, pool, problems)?, keep),
+        Order::Model(keep) => {
+            let model = model_of(args, pool, problems)?;
+            (if keep == Keep::UntilSure { plan.until_sure(model)? } else { plan.by_model(model)? }, keep)
+        }
     };
     let plan = if let Keep::First(count) = keep { plan.first(count) } else { plan };
     if plan.left_out_by_order() > 0 {
@@ -131,16 +135,11 @@ fn by_estimate(
     })
 }
 
-fn by_model(
-    args: &Args,
-    plan: &Plan,
-    keep: Keep,
-    pool: &Pool,
-    problems: &ProblemSet,
-) -> Result<Plan, CliError> {
+/// The model of `--order model` on the GPU that is swept.
+fn model_of(args: &Args, pool: &Pool, problems: &ProblemSet) -> Result<Model, CliError> {
     let model = load_model(args.model.as_deref().unwrap_or(Path::new(UNIVERSAL)))?;
     let model = args.arch.model_on(model)?;
     let problems = problems.problems.iter().map(|requested| &requested.problem);
     args.arch.check_known(&model, problems, pool.iter())?;
-    Ok(if keep == Keep::UntilSure { plan.until_sure(model)? } else { plan.by_model(model)? })
+    Ok(model)
 }
