@@ -12,7 +12,8 @@
 //! The estimate carries the order between kernels that are far apart, on every device that has a data sheet.
 //! The forest of a model that was not adapted to a GPU moves kernels by at most [`MOST`], which has two uses:
 //! a mistake on an unseen device stays small, and kernels whose estimate is farther behind need no score at
-//! all (`shortlist`). On a device, or for a library, that the forest has seen no measurement of, the weight
+//! all (`shortlist`). A model of one GPU moves them by at most the sum of its trees' greatest leaves, which serves
+//! the second use. On a device, or for a library, that the forest has seen no measurement of, the weight
 //! of the estimate doubles ([`universal_prior`]).
 //!
 //! Columns are relative to the device's least time and not to the pool's fastest estimate, by which one
@@ -28,7 +29,7 @@ use super::gpu::PerGpu;
 use crate::directory::{Model, TrainedOn};
 use crate::estimate::{Device, Estimator, GpuOverride, Place, Shape, library_marks};
 use crate::features::{Extractor, KernelTerms, TermsError};
-use crate::forest::{Forest, Transform};
+use crate::forest::{Forest, Transform, Tree};
 use crate::kernel::{Kernel, KernelKind};
 use crate::problem::Problem;
 use crate::scoring::{PoolScorer, RowMajor, RowScorer, Scratch};
@@ -85,9 +86,27 @@ const FEW: usize = 32;
 /// score. It changes the choice for 2 of 159 shapes with 546 kernels.
 const MOST: f64 = 1.5;
 
+/// More than the sums of a million trees differ by, relative to the size of their leaves, in any order.
+const ROUNDING: f64 = 1e-9;
+
 /// The most that the forest of a universal model adds to a score, unless it was adapted to a GPU.
 pub fn most_of_forest(prior: f64) -> f64 {
     prior * MOST.ln()
+}
+
+/// More than a forest adds to any score: each tree's greatest leaf, and what rounding can move their sum by.
+/// Infinite for a score that is no sum of leaves.
+fn greatest_sum(forest: &Forest, is_sum: bool) -> f64 {
+    if !is_sum {
+        return f64::INFINITY;
+    }
+    let greatest = |tree: &Tree| tree.leaf_values().iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (sum, size) = forest
+        .trees()
+        .iter()
+        .map(greatest)
+        .fold((0.0, 0.0), |(sum, size), leaf| (sum + leaf, size + leaf.abs()));
+    sum + size * ROUNDING
 }
 
 impl Universal {
@@ -100,14 +119,15 @@ impl Universal {
     ) -> Result<Self, RankError> {
         let prior = model.spec().prior.unwrap_or_default();
         let forest = model.ranking_forest().map(Arc::clone).ok_or(RankError::NoForest)?;
+        let is_sum = model.spec().log_targets.is_empty()
+            && forest.objective().transform() == Transform::Identity
+            && !forest.averaged();
         Ok(Self {
             prior,
             trained_on: model.spec().trained_on.clone(),
-            // What was adapted to a GPU knows more than the estimate.
-            most: if model.is_universal() { most_of_forest(prior) } else { f64::INFINITY },
-            is_sum: model.spec().log_targets.is_empty()
-                && forest.objective().transform() == Transform::Identity
-                && !forest.averaged(),
+            // What was adapted to a GPU knows more than the estimate: nothing cuts its sums.
+            most: if model.is_universal() { most_of_forest(prior) } else { greatest_sum(&forest, is_sum) },
+            is_sum,
             rows: Arc::new(RowScorer::new(Arc::clone(&forest))),
             forest,
             extractor: model.extractor().clone(),
