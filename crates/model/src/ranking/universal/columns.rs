@@ -106,18 +106,35 @@ impl Columns {
         counts: impl Fn(Place) -> bool,
         values: &mut Values,
     ) -> Result<(), TermsError> {
-        let Values { own, pair, log_times, of_classes, .. } = values;
+        let Values { pair, log_times, of_classes, .. } = values;
         let columns = schema.universal_columns().unwrap_or_default();
         self.pool.fill(columns, problem, counts, pair, (log_times, of_classes));
-        let Some(OwnFeatures { extractor, features, class_of }) = &self.own else {
-            own.uniform.clear();
-            return Ok(());
-        };
-        features.fill(&extractor.problem_terms(problem)?, own);
-        for column in own.pair.chunks_exact(features.classes().max(1)) {
-            pair.extend(self.members.iter().map(|own| column[class_of[first_of(own).get()] as usize]));
+        self.fill_own(problem, values)?;
+        self.extend_by_own(&values.own, &self.members, &mut values.pair);
+        Ok(())
+    }
+
+    /// Fills in the values of the features that follow the universal columns.
+    pub(super) fn fill_own(&self, problem: &Problem, values: &mut Values) -> Result<(), TermsError> {
+        match &self.own {
+            Some(own) => own.features.fill(&own.extractor.problem_terms(problem)?, &mut values.own),
+            None => values.own.uniform.clear(),
         }
         Ok(())
+    }
+
+    /// Adds the pair values of those features: for each, one for each of these classes, given by their members.
+    pub(super) fn extend_by_own<'m>(
+        &self,
+        values: &CallValues,
+        members: impl IntoIterator<Item = &'m Vec<Place>> + Clone,
+        pair: &mut Vec<f64>,
+    ) {
+        let Some(OwnFeatures { features, class_of, .. }) = &self.own else { return };
+        for column in values.pair.chunks_exact(features.classes().max(1)) {
+            let value = |own: &Vec<Place>| column[class_of[first_of(own).get()] as usize];
+            pair.extend(members.clone().into_iter().map(value));
+        }
     }
 
     /// A forest for these kernels, compiled when it is first needed.

@@ -54,6 +54,7 @@ impl Universal {
             return Ok(false);
         }
         pool.times(&problem, &mut values.of_classes);
+        device.columns.fill_own(&problem, values).map_err(RankError::ProblemTerms)?;
         values.log_times.resize(classes.len(), f64::NAN);
         let mut candidates = std::mem::take(&mut values.candidates);
         candidates.clear();
@@ -105,6 +106,8 @@ impl Universal {
         let Columns { pool, members, .. } = &device.columns;
         let columns = self.extractor.schema.universal_columns().unwrap_or_default();
         pool.fill_some(columns, problem, &values.listed, &mut values.pair);
+        let own_members = values.listed.iter().map(|class| &members[class.get()]);
+        device.columns.extend_by_own(&values.own, own_members, &mut values.pair);
         let (mut sums, mut bounds) = (std::mem::take(&mut values.sums), std::mem::take(&mut values.bounds));
         let mut logs = std::mem::take(&mut values.listed_logs);
         logs.clear();
