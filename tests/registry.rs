@@ -575,6 +575,31 @@ fn choices_say_how_sure_they_are_and_refine_auto_measures_as_many_as_they_ask_fo
     }
 }
 
+/// A loss was stated on every architecture: left out of the examples, the MI355X's was expected to be twice the observed
+/// one.
+#[test]
+fn on_architectures_without_judged_choices_the_loss_is_unknown_and_three_kernels_are_measured() {
+    let universal = Arc::new(Model::load(root("models/universal")).unwrap());
+    for arch in ["gfx942", "sm_80"] {
+        let [(registry, runs), three] = [Mode::RefineAuto, Mode::Refine(3)].map(|mode| {
+            let (registry, runs) = measured(Options { mode, ..on(arch) }, ms);
+            registry.set_model(Arc::clone(&universal), None);
+            registry.select(&resnet()).unwrap();
+            (registry, runs.load(Ordering::Relaxed))
+        });
+        assert!(runs > 0 && runs == three.1, "{arch}");
+        let ranking = registry.rank(&resnet()).unwrap();
+        let first = &ranking.places[0];
+        assert_eq!((ranking.source, ranking.sure, first.loss), (Source::Model, None, None), "{arch}");
+        assert!(first.time_us > Some(0.0) && first.slower == Some(1.0), "{arch}");
+        let by_estimate = filled(on(arch));
+        assert_eq!(
+            (by_estimate.rank(&resnet()).unwrap().sure, by_estimate.select(&resnet()).unwrap().sure),
+            (None, None)
+        );
+    }
+}
+
 #[test]
 fn unmeasurable_problems_fall_through_and_are_not_retried() {
     let (registry, runs) = measured(Options { mode: Mode::Search, ..off() }, |_| -1.0);

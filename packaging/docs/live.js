@@ -46,7 +46,7 @@
     rows.slice(0, SHOWN).forEach((row, place) => {
       const figures = COLUMNS.map(([name, exact, shown = name]) => {
         const cell = element("td", row[shown] ?? "");
-        cell.dataset[name] = row[exact];
+        cell.dataset[name] = row[exact] ?? "";
         return cell;
       });
       const rank = element("td", place + 1);

@@ -53,7 +53,9 @@ def test_the_estimate_is_the_registrys(kernels):
     assert sorted(row["kernel"] for row in rows) == sorted(FORWARD)
     times = [row["time_us"] for row in rows]
     assert times == sorted(times)
-    assert rows[0]["slower"] == 1 and 0 < rows[0]["loss"] < rows[-1]["loss"] < 1
+    assert rows[0]["slower"] == 1 and [row["loss"] for row in rows] == [None] * len(rows)
+    judged = [row["loss"] for row in ck_select.estimate(PROBLEM, kernels, arch="gfx950")]
+    assert 0 < judged[0] < judged[-1] < 1
     for row in rows:
         assert math.isclose(row["slower"] * times[0], row["time_us"], rel_tol=1e-12)
         others = ("rank", "kernel", "time_us", "slower", "loss", "tie")
@@ -79,7 +81,10 @@ def test_rank_says_what_a_registry_with_the_built_in_models_says(arch, tmp_path)
     sure = registry.select(ck_select.GroupedConvProblem(**problem)).sureness
     names = ("loss", "chance", "sure_within_90", "sure_within_99")
     said = [rows[0][name] for name in names]
-    assert said == pytest.approx([sure.expected_loss, sure.chance, sure.within_90, sure.within_99], rel=1e-6)
+    if arch in ("gfx950", "sm_90"):
+        assert said == pytest.approx([sure.expected_loss, sure.chance, sure.within_90, sure.within_99], rel=1e-6)
+    else:  # No choice was judged there.
+        assert (sure, said) == (None, [None] * 4)
     assert ranking[0].time_us > 0 and pickle.loads(pickle.dumps(ranking)) == ranking
 
 

@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 use super::entry::{Entry, Priority};
 use super::index::KernelIndex;
 use super::kernels::Kernels;
-use crate::estimate::{DeviceError, EstimatedKernels, GpuOverride, PerDevice};
+use crate::estimate::{DeviceError, EstimateScratch, EstimatedKernels, GpuOverride, PerDevice};
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
+use crate::sureness::{Sure, judge_estimated};
 use crate::ties::Ties;
 use crate::vocab::Arch;
 
@@ -24,6 +25,13 @@ pub(super) struct Estimates {
 pub(super) struct PreparedEstimate {
     pub(super) arch: Arch,
     pub(super) kernels: EstimatedKernels,
+}
+
+impl PreparedEstimate {
+    /// How sure a place of a ranking is, among those from there on.
+    pub(super) fn judge(&self, problem: &Problem, ranked: &EstimateScratch, rank: usize) -> Option<Sure> {
+        judge_estimated(problem.op(), Some(self.arch), &self.kernels, ranked, rank)
+    }
 }
 
 impl Estimates {

@@ -140,8 +140,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => ("tests/golden/models/conv_small", "configs/forward_bf16.txt", conv),
     };
     let arch = match case {
-        "estimate-new" => Some("gfx942".parse()?),
-        "sure-new" | "universal-new" => Some("gfx950".parse()?),
+        // How sure the estimate is, is known there.
+        "sure-new" | "universal-new" | "estimate-new" => Some("gfx950".parse()?),
         _ => None,
     };
     let registry = Registry::new(Options { arch, ..Options::default() })?;

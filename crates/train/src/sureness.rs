@@ -11,6 +11,7 @@
 //! fitted without the choice's group, so that the curves state what holds on data that nobody has seen.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use ck_select_measurements::Measurements;
 use ck_select_model::directory::Target;
@@ -27,7 +28,7 @@ use super::error::TrainError;
 use super::plan::Plan;
 use super::trained::TrainedForest;
 use crate::lightgbm::{Booster, Matrix};
-use ck_select_types::vocab::Op;
+use ck_select_types::vocab::{Arch, Op};
 
 /// A choice that was judged by measurements.
 #[derive(Debug, Clone)]
@@ -74,11 +75,13 @@ const FIRST: [usize; 10] = [1, 2, 3, 5, 8, 12, 20, 30, 50, 100];
 const LEAST_LOSS: f64 = 1e-3;
 
 /// What choices of an operation teach; `None` if there are too few of them. `log_time` is
-/// what a unit of the model's score means, if its scores have no unit of their own.
+/// what a unit of the model's score means, if its scores have no unit of their own, and `archs` what the choices are
+/// valid for, if the model's key does not say it.
 fn learn(
     op: Op,
     choices: &[JudgedChoice],
     log_time: Option<f64>,
+    archs: Vec<Arch>,
 ) -> Result<Option<SurenessFile>, TrainError> {
     let mean_loss = choices.iter().map(|choice| choice.loss(1)).sum::<f64>() / choices.len().max(1) as f64;
     if choices.len() < LEAST {
@@ -90,6 +93,7 @@ fn learn(
     let chance = |first| chance(first, choices, &expected, &weights);
     Ok(Some(SurenessFile {
         version: SurenessFile::VERSION,
+        archs,
         choices: choices.len(),
         mean_loss,
         log_time,
@@ -200,7 +204,14 @@ pub(super) fn from_folds(
         (None, _) => None,
     };
     let choices: Vec<JudgedChoice> = runs.iter().map(|run| run.judged(measurements, one, log_time)).collect();
-    learn(plan.extractor.schema.op(), &choices, log_time.filter(|_| one.prior.is_none()))
+    let archs = if plan.extractor.arch.is_none() { archs(&one.data) } else { Vec::new() };
+    learn(plan.extractor.schema.op(), &choices, log_time.filter(|_| one.prior.is_none()), archs)
+}
+
+/// The architectures on which problems were measured; empty if one of them names none.
+fn archs(data: &TrainingData) -> Vec<Arch> {
+    let archs: Option<BTreeSet<Arch>> = data.problems.iter().map(|item| item.arch).collect();
+    archs.into_iter().flatten().collect()
 }
 
 /// A problem of the folds with its rows, best first.
@@ -287,7 +298,7 @@ mod tests {
     #[test]
     fn close_kernels_teach_doubt() {
         let choices: Vec<JudgedChoice> = (0..600).map(choice).collect();
-        let file = learn(Op::Conv, &choices, None).unwrap().unwrap();
+        let file = learn(Op::Conv, &choices, None, Vec::new()).unwrap().unwrap();
         let half = 2.0_f64.ln() / 2.0;
         let TimeFit { log_bias, log_spread } = file.times.unwrap();
         assert!((log_bias - half).abs() < 1e-12 && (log_spread - half).abs() < 1e-12, "{:?}", file.times);
@@ -303,6 +314,6 @@ mod tests {
     #[test]
     fn few_choices_teach_nothing() {
         let choices: Vec<JudgedChoice> = (0..LEAST - 1).map(choice).collect();
-        assert!(learn(Op::Conv, &choices, None).unwrap().is_none());
+        assert!(learn(Op::Conv, &choices, None, Vec::new()).unwrap().is_none());
     }
 }

@@ -11,7 +11,7 @@ use crate::registry::estimates::PreparedEstimate;
 use crate::registry::index::{Choice, KernelIndex};
 use crate::registry::selection::{Selection, Source};
 use crate::registry::shared::Registry;
-use crate::sureness::{Sure, Sureness, judge_estimated};
+use crate::sureness::{Sure, Sureness};
 use crate::ties::Ranked;
 
 /// Number of kernels whose terms an explanation shows.
@@ -61,7 +61,7 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
                 return None;
             }
             let base = call.selection(choice, entry, Source::Estimate);
-            let sure = judge_estimated(call.problem.op(), &estimate.kernels, scratch, rank);
+            let sure = estimate.judge(&call.problem, scratch, rank);
             // All before it are unsupported.
             let outside = call.problem.unknown();
             Some(Selection { score: Some(one.score), outside, sure, rank, unsupported: rank, ..base })
@@ -83,7 +83,7 @@ pub(in crate::registry) fn scored(call: Call<'_, '_>) -> Option<(Vec<Ranked>, Op
     let mut scratch = EstimateScratch::default();
     let estimate = rank(call, &mut scratch).ok()?;
     let ranking = Some(scratch.ranking()).filter(|ranking| !ranking.is_empty())?;
-    let sure = judge_estimated(call.problem.op(), &estimate.kernels, &scratch, 0);
+    let sure = estimate.judge(&call.problem, &scratch, 0);
     Some((ranking.to_vec(), sure))
 }
 
@@ -103,11 +103,9 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
     {
         let _ = write!(text, ", described by {}", by.display());
     }
-    let op = call.problem.op();
-    let sure = judge_estimated(op, &estimate.kernels, &scratch, 0);
-    if let Some((sure, learned)) = sure.zip(Sureness::for_estimate(op)) {
-        let _ = write!(text, ": {}", words::sureness(&sure, learned));
-    }
+    let sure = estimate.judge(&call.problem, &scratch, 0);
+    let learned = Sureness::for_estimate(call.problem.op(), Some(estimate.arch)).map(AsRef::as_ref);
+    let _ = write!(text, ": {}", words::sureness(sure.as_ref().zip(learned)));
     let estimator = estimate.kernels.estimator();
     for (rank, one) in (1..).zip(ranking.iter().take(EXPLAINED)) {
         let entry = call.state.entry(KernelIndex::new(one.index));

@@ -161,6 +161,27 @@ fn data_that_cannot_be_is_named() {
     ));
 }
 
+/// `evaluate` stated losses on GPUs of a kind on which no choice was judged.
+#[test]
+fn expected_losses_are_unknown_where_no_choice_was_judged() {
+    let folder = folder();
+    let evaluate = |options: &str| folder.good(&format!("evaluate --data here.csv {options}"));
+    let unknown = "\nchoices of unknown expected loss,30,";
+    for model in ["estimate", "embedded:universal"] {
+        let judged = |arch: &str| evaluate(&format!("--model {model} --arch {arch} --format csv"));
+        let (known, unseen) = (judged("gfx950"), judged("gfx942"));
+        assert!(known.contains("\n\"expected loss, all\",30,") && !known.contains(unknown), "{known}");
+        assert!(unseen.contains(unknown) && !unseen.contains("expected loss, all"), "{unseen}");
+    }
+    let text = evaluate("--model estimate --arch gfx942 --format json --output page.html");
+    let global = &serde_json::from_str::<serde_json::Value>(&text).unwrap()["global_metrics"];
+    assert_eq!(
+        (&global["num_unknown_expected_losses"], global.get("expected_loss_mean")),
+        (&30.into(), None)
+    );
+    assert!(folder.read("page.html").contains("The expected loss of 30 choices is unknown"));
+}
+
 /// Times by which a kernel that nothing predicts is a little faster than the model's favourite, and all
 /// others are slow.
 fn misleading(favourites: &str, sweep: &str) -> String {

@@ -68,6 +68,7 @@ impl Evaluation {
                 "num_shapes_without_rows": self.problems_without_rows,
                 "num_shapes_without_choice": self.problems_without_choice,
                 "num_unmeasured_choices": self.orders.iter().filter(|order| order.unmeasured.is_some()).count(),
+                "num_unknown_expected_losses": self.unknown_losses(),
                 "efficiency_mean_of_measured_choices": self.measured_choices().map(|spread| spread.mean),
             },
             "baselines": {

@@ -170,6 +170,12 @@ impl Evaluation {
         (measured.len() < self.outcomes.len()).then(|| Spread::new(measured))
     }
 
+    /// The number of choices that nothing was learned about, such as those on a GPU of another kind, so that their
+    /// expected loss is unknown.
+    pub fn unknown_losses(&self) -> usize {
+        self.orders.iter().filter(|order| order.signs.is_some() && order.sure.is_none()).count()
+    }
+
     /// The share of problems whose fastest kernel is among the first ones.
     pub fn hit_rate(&self, within: usize) -> f64 {
         let is_hit = |outcome: &Outcome| outcome.oracle_rank.is_some_and(|rank| rank < within);

@@ -51,8 +51,16 @@ pub fn evaluation(
             shown.into_iter().map(|k| vec![count(k), percent(evaluation.top_k[k - 1])]),
         );
     });
-    if let Some(expected) = &evaluation.expected {
-        page.section("How sure it is", |page| sureness(page, expected));
+    let unknown = evaluation.unknown_losses();
+    if evaluation.expected.is_some() || unknown > 0 {
+        page.section("How sure it is", |page| {
+            evaluation.expected.iter().for_each(|expected| sureness(page, expected));
+            if unknown > 0 {
+                page.text(&format!(
+                    "The expected loss of {unknown} choices is unknown: nothing was learned about such ones."
+                ));
+            }
+        });
     }
     page.section("Kinds of problems", |page| slices(page, &evaluation.slices));
     page.section("Worst problems", |page| worst(page, evaluation, measurements));

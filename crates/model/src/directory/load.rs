@@ -95,7 +95,7 @@ impl Model {
             let forest = || read_forest("estimate", text.as_bytes(), text.len() as u64);
             (target == Target::Relative).then(|| Ok(("estimate".to_owned(), forest()?))).transpose()
         })?;
-        Ok(model.on_device(device, None).with_sureness(Sureness::for_estimate(op).cloned()))
+        Ok(model.on_device(device, None).with_sureness(Sureness::estimate_anywhere(op).cloned()))
     }
 
     /// A model whose forests the build script packed. The one that ranks is read at once.

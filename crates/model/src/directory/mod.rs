@@ -156,7 +156,7 @@ impl Model {
     /// The unit of the scores by which the model ranks: that of its target, else what was learned about it. `None` for
     /// models that winners of tables taught: nobody knows the times of the losers.
     pub(crate) fn log_time(&self) -> Option<LogTime> {
-        let learned = || self.sureness()?.log_time().map(LogTime::PerUnit);
+        let learned = || self.sureness.as_ref()?.log_time().map(LogTime::PerUnit);
         self.spec.rank_by.log_time().or_else(learned)
     }
 
@@ -226,9 +226,14 @@ impl Model {
     }
 
     /// What was learned about its choices: how much they are expected to lose. `None` for models that do not
-    /// record it.
-    pub const fn sureness(&self) -> Option<&Arc<Sureness>> {
-        self.sureness.as_ref()
+    /// record it, and on architectures without judged choices.
+    pub fn sureness(&self, arch: Option<Arch>) -> Option<&Arc<Sureness>> {
+        self.sureness.as_ref().filter(|learned| learned.is_valid_on(arch))
+    }
+
+    /// Whether its choices were judged, on whatever architecture.
+    pub(crate) const fn was_judged(&self) -> bool {
+        self.sureness.is_some()
     }
 
     /// This model with another [`Sureness`], or with none: what its choices are expected to lose.

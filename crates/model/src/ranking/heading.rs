@@ -10,18 +10,13 @@ use crate::sureness::Sureness;
 
 impl Outlook {
     /// The line above a ranking of this origin, by what its choices are judged by, as [`Ranking::heading`] has it.
-    pub(crate) fn heading(&self, origin: String, learned: Option<&Sureness>) -> String {
-        let mut text = origin;
-        match self.sure.zip(learned) {
-            Some((sure, learned)) => {
-                // Writing to a string cannot fail.
-                let _ = write!(text, ": {}", words::sureness(&sure, learned));
-            }
-            None if self.has_unit() => text.push_str(": expected loss unknown"),
-            None => text
-                .push_str(": expected loss unknown, as by how much others are slower: scores have no unit"),
+    pub(crate) fn heading(&self, origin: &str, learned: Option<&Sureness>) -> String {
+        let mut text = format!("{origin}: {}", words::sureness(self.sure.as_ref().zip(learned)));
+        if self.sure.is_none() && !self.has_unit() {
+            text.push_str(", as by how much others are slower: scores have no unit");
         }
         if let Some(spread) = self.log_spread {
+            // Writing to a string cannot fail.
             let _ = write!(text, "; times within {:.0} %", 100.0 * spread.exp_m1());
         }
         text
@@ -40,7 +35,7 @@ impl Ranking<'_, '_> {
     /// The line above the ranking, such as `embedded:universal, trained on gfx950, sm_90: expected loss 0.6 % by
     /// 4008 judged choices, within 2 % of the best with 88 %, of the first 2 with 90 %; times within 30 %`.
     pub fn heading(&self, outlook: &Outlook) -> String {
-        outlook.heading(self.origin(), self.sureness().map(Arc::as_ref))
+        outlook.heading(&self.origin(), self.sureness().map(Arc::as_ref))
     }
 
     /// The name of the model, and what it has seen.
@@ -50,8 +45,7 @@ impl Ranking<'_, '_> {
         if let CompiledModel::Universal(universal) = &self.ranker.first_segment().compiled
             && model.is_universal()
         {
-            let arch = universal.arch_for(&self.query.problem, self.query.arch).or(model.key().arch);
-            let arch = arch.map_or_else(|| "the GPU".to_owned(), |arch| arch.to_string());
+            let arch = self.arch().map_or_else(|| "the GPU".to_owned(), |arch| arch.to_string());
             if archs.is_empty() {
                 return format!("{name}; nothing was measured on {arch}: a guess");
             }

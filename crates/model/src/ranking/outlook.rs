@@ -15,7 +15,7 @@ use crate::sureness::{LogTime, Sure, Sureness, TimeFit};
 /// What to expect of the kernels of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
-    /// How sure the first kernel is; `None` if nothing was learned about choices of this model.
+    /// How sure the first kernel is; `None` if nothing was learned about such choices of this model.
     pub sure: Option<Sure>,
     /// The standard deviation of the logarithm of times, if sweeps told.
     pub log_spread: Option<f64>,
@@ -39,7 +39,7 @@ impl Outlook {
         let fit = learned.and_then(Sureness::times);
         let fit = match own {
             Some(_) => fit,
-            None => fit.or_else(|| Sureness::for_estimate(problem.op())?.times()),
+            None => fit.or_else(|| Sureness::times_of_estimate(problem.op())),
         };
         let first_us = own.or_else(estimated_us).map(|time| match fit {
             Some(TimeFit { log_bias, .. }) => time * log_bias.exp(),

@@ -21,13 +21,13 @@ struct Basis<'r> {
 }
 
 impl<'r> Ranking<'r, '_> {
-    /// How sure the choice with some signs is; `None` if nothing was learned about choices of this model.
+    /// How sure the choice with some signs is; `None` if nothing was learned about such choices of this model.
     pub fn sure_by(&self, signs: &Signs) -> Option<Sure> {
         Some(self.sureness()?.judge(signs))
     }
 
     /// How sure the last place is that the iterator gave, or the first one before it gave any: that of a caller who
-    /// takes the first kernel that suits. `None` if nothing was learned about choices of this model.
+    /// takes the first kernel that suits. `None` if nothing was learned about such choices of this model.
     pub fn sure(&self) -> Option<Sure> {
         let basis = self.basis();
         // Signs cost thousands of instructions, for nothing where there is no judge.
@@ -80,18 +80,29 @@ impl<'r> Ranking<'r, '_> {
         self.basis().log_time
     }
 
+    /// The architecture of the GPU that is ranked for, as far as anything names it.
+    pub(super) fn arch(&self) -> Option<Arch> {
+        let Query { problem, arch } = self.query;
+        let named = match &self.ranker.first_segment().compiled {
+            CompiledModel::Universal(universal) => universal.arch_for(&problem, arch),
+            CompiledModel::Trained { .. } => problem.arch().or(arch),
+        };
+        named.or(self.ranker.model.key().arch)
+    }
+
     /// What the ranking is judged by. A universal model, on a GPU that it has not seen, chooses about as well as the
     /// estimate.
     fn basis(&self) -> Basis<'r> {
-        let ranker = self.ranker;
-        let (model, own) = (&ranker.model, ranker.model.sureness());
+        let (ranker, arch) = (self.ranker, self.arch());
+        let model = &ranker.model;
+        let own = model.sureness(arch);
         let is_universal = model.is_universal();
         match &ranker.first_segment().compiled {
-            CompiledModel::Universal(universal) if is_universal || own.is_some() => {
+            CompiledModel::Universal(universal) if is_universal || model.was_judged() => {
                 let prior = universal.prior_on(&self.query.problem, self.query.arch);
                 let sureness = match prior {
                     Some(prior) if is_universal && !universal.has_seen(prior) => {
-                        Sureness::for_estimate(model.key().op)
+                        Sureness::for_estimate(model.key().op, arch)
                     }
                     Some(_) => own,
                     None => own.filter(|_| !is_universal),

@@ -3,9 +3,11 @@
 use crate::sureness::{Sure, Sureness};
 
 /// How sure a choice is by what judged choices taught: `expected loss 0.6 % by 4008 judged choices, within 2 % of the
-/// best with 88 %, of the first 2 with 90 %`.
-pub fn sureness(sure: &Sure, learned: &Sureness) -> String {
-    let Sure { expected_loss, chance, sure_within } = sure;
+/// best with 88 %, of the first 2 with 90 %`, or `expected loss unknown`.
+pub fn sureness(judged: Option<(&Sure, &Sureness)>) -> String {
+    let Some((Sure { expected_loss, chance, sure_within }, learned)) = judged else {
+        return "expected loss unknown".to_owned();
+    };
     let text = format!(
         "expected loss {:.1} % by {} judged choices, within 2 % of the best with {:.0} %",
         100.0 * expected_loss,

@@ -18,8 +18,8 @@ impl RowPool {
         self.rank_with(problem, &mut scratch)?;
         let RowScratch { ranking, problems, .. } = &scratch;
         let (Some(first), [problem]) = (ranking.first(), problems.as_slice()) else { return Ok(Value::Null) };
-        let (model, learned) = (self.model().model(), self.model().model().sureness());
-        let learned = learned.map(AsRef::as_ref);
+        let model = self.model().model();
+        let learned = model.sureness(problem.arch().or(model.key().arch)).map(AsRef::as_ref);
         let unit = model.log_time();
         let estimated = self.estimated(Some(problem));
         let behind = |unit: LogTime| ranking[1..].iter().map(move |one| unit.behind(first.score, one.score));
@@ -40,7 +40,7 @@ impl RowPool {
         let origin = heading::origin(self.model().label(), model);
         let places: Vec<Value> = ranking.iter().map(|one| place(&outlook, one)).collect();
         Ok(json!({
-            "heading": outlook.heading(origin, learned),
+            "heading": outlook.heading(&origin, learned),
             "expected_loss": sure.map(|sure| f64::from(sure.expected_loss)),
             "chance": sure.map(|sure| f64::from(sure.chance)),
             "sure_within_90": sure.map(|sure| sure.sure_within[0]),

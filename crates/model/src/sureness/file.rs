@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::loss_forest::LossForest;
 use super::{Sureness, column_names};
 use crate::forest::Forest;
-use crate::vocab::Op;
+use crate::vocab::{Arch, Op};
 
 /// The content of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -13,6 +13,10 @@ use crate::vocab::Op;
 pub struct SurenessFile {
     /// [`SurenessFile::VERSION`].
     pub version: u32,
+    /// The architectures on which choices were judged, ascending. None for a model of one architecture, which answers
+    /// for no other one, and where the measurements name none.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub archs: Vec<Arch>,
     /// Number of judged choices that it was learned from.
     pub choices: usize,
     /// Their mean loss.
@@ -109,6 +113,7 @@ impl SurenessFile {
             log_time: self.log_time,
             times: self.times,
             choices: self.choices,
+            archs: self.archs.clone().into(),
         })
     }
 }

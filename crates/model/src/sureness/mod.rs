@@ -16,6 +16,10 @@
 //!
 //! A model directory has its own in [`Sureness::FILE`]. A universal model on a GPU that it has never seen chooses
 //! about as well as the estimate, so that the estimate's, which is part of the library, is valid for it there.
+//!
+//! None of them is valid on an architecture without judged choices: what signs are worth on CDNA and on Hopper differs
+//! by a factor of two (`docs/what-did-not-work.md`). So whoever takes a [`Sureness`] to judge by names the
+//! architecture, and gets none where nothing was judged.
 
 mod file;
 mod log_time;
@@ -31,7 +35,7 @@ pub use loss_forest::{MOST_LEAVES, MOST_TREES};
 pub use signs::{Signs, column_names};
 
 use crate::estimate::{EstimateScratch, EstimatedKernels, sureness_of};
-use crate::vocab::Op;
+use crate::vocab::{Arch, Op};
 
 /// A choice is as good as the best within this loss.
 pub const WITHIN: f64 = 0.02;
@@ -47,6 +51,8 @@ pub struct Sureness {
     log_time: Option<f64>,
     times: Option<TimeFit>,
     choices: usize,
+    /// The architectures of those choices; empty for all that the model answers for.
+    archs: Box<[Arch]>,
 }
 
 /// How sure a choice is. Two digits of such figures mean something, so that single precision is enough, and the
@@ -77,19 +83,22 @@ const LEAST_LOG_LOSS: f64 = -13.815_510_557_964_274;
 /// Logarithms of the odds of a chance of 90 and of 99 %, those of [`Sure::sure_within`]: 9 and 99 to 1.
 const LOG_ODDS: [f64; 2] = [2.197_224_577_336_219_6, 4.595_119_850_134_589];
 
-/// How sure a place of the estimate's ranking is, among those from there on; `None` if there is no such place.
+/// How sure a place of the estimate's ranking is, among those from there on; `None` if there is no such place, or if no
+/// choice of the estimate was judged on the architecture.
 pub fn judge_estimated(
     op: Op,
+    arch: Option<Arch>,
     kernels: &EstimatedKernels,
     ranked: &EstimateScratch,
     rank: usize,
 ) -> Option<Sure> {
+    let learned = Sureness::for_estimate(op, arch)?;
     let places = ranked.ranking().get(rank..)?;
     let (first, next) = places.split_first()?;
     let behind = next.iter().map(|one| LogTime::OfTime.behind(first.score, one.score));
     let (load, shape) = (ranked.load(first.split_k)?, kernels.shape(first.index)?);
     let signs = Signs::new(places.len(), behind).with_estimate(kernels.estimator(), load, shape);
-    Some(Sureness::for_estimate(op)?.judge(&signs))
+    Some(learned.judge(&signs))
 }
 
 impl Sureness {
@@ -101,8 +110,24 @@ impl Sureness {
         SurenessFile::parse(text)?.read(op)
     }
 
-    /// The estimate's sureness for an operation, learned from choices on several GPUs (`docs/sureness.md`).
-    pub fn for_estimate(op: Op) -> Option<&'static Arc<Self>> {
+    /// The estimate's sureness for an operation, learned from choices on several GPUs (`docs/sureness.md`); `None` on
+    /// architectures without such choices.
+    pub fn for_estimate(op: Op, arch: Option<Arch>) -> Option<&'static Arc<Self>> {
+        Self::estimate_anywhere(op).filter(|learned| learned.is_valid_on(arch))
+    }
+
+    /// How far the estimate's times for an operation are from measured ones.
+    pub fn times_of_estimate(op: Op) -> Option<TimeFit> {
+        Self::estimate_anywhere(op)?.times
+    }
+
+    /// Whether choices on an architecture were judged.
+    pub(crate) fn is_valid_on(&self, arch: Option<Arch>) -> bool {
+        self.archs.is_empty() || arch.is_some_and(|arch| self.archs.contains(&arch))
+    }
+
+    /// The estimate's sureness for an operation, whatever the architecture.
+    pub(crate) fn estimate_anywhere(op: Op) -> Option<&'static Arc<Self>> {
         static OWN: LazyLock<[Option<Arc<Sureness>>; Op::ALL.len()]> = LazyLock::new(|| {
             std::array::from_fn(|rank| {
                 let op = Op::ALL[rank];
@@ -207,14 +232,31 @@ mod tests {
         assert!(unknown.contains("unknown field `surely`"), "{unknown}");
     }
 
+    /// The estimate stated a loss on every GPU, which on one of another kind than the judged ones was twice the observed
+    /// one.
+    #[test]
+    fn nothing_is_said_on_architectures_without_judged_choices() {
+        let is_known = |op, arch: &str| Sureness::for_estimate(op, arch.parse().ok()).is_some();
+        let known = |op| ["gfx942", "gfx950", "sm_80", "sm_90"].map(|arch| is_known(op, arch));
+        assert_eq!(known(Op::Conv), [false, true, false, true]);
+        for op in [Op::Gemm, Op::Fmha, Op::Moe] {
+            assert_eq!(known(op), [false, false, false, true], "{op}");
+        }
+        assert!(Op::ALL.iter().all(|&op| Sureness::for_estimate(op, None).is_none()));
+        // Times have their own spread.
+        assert!(Op::ALL.iter().all(|&op| Sureness::times_of_estimate(op).is_some()));
+        // A model of one architecture records none, and answers for no other.
+        assert!(file("").unwrap().is_valid_on(None));
+    }
+
     /// The estimate says of each operation how sure it is, of some problems more than of others.
     #[test]
     fn the_estimate_says_how_sure_it_is() {
-        assert!(Op::ALL.iter().all(|&op| Sureness::for_estimate(op).is_some()));
+        assert!(Op::ALL.iter().all(|&op| Sureness::for_estimate(op, "sm_90".parse().ok()).is_some()));
         let configs = format!("{}/../../configs/forward_bf16.txt", env!("CARGO_MANIFEST_DIR"));
         let pool = Arc::new(Pool::read(configs).unwrap());
         let arch: Arch = "gfx950".parse().unwrap();
-        let model = Model::from_estimate(Op::Conv, Device::for_arch(arch).unwrap()).unwrap();
+        let model = Model::from_estimate(Op::Conv, Device::for_arch(arch).unwrap()).unwrap().for_arch(arch);
         let ranker = Ranker::new(Arc::new(model), Arc::clone(&pool)).unwrap();
         let mut scratch = RankScratch::default();
         let mut losses = [1, 8, 64].map(|n| {

@@ -279,6 +279,7 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> ResultTable 
     let unmeasured = evaluation.orders.iter().filter(|order| order.unmeasured.is_some()).count();
     for (name, of_problems, of_kernels) in [
         ("choices that were not measured", unmeasured, 0),
+        ("choices of unknown expected loss", evaluation.unknown_losses(), 0),
         ("problems without a choice", evaluation.problems_without_choice, 0),
         ("kernels unlike the measured ones", 0, coverage.unmeasured_kernels),
         ("kernels that the model does not rank", 0, coverage.left_out_kernels),
