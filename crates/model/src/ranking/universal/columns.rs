@@ -110,7 +110,7 @@ impl Columns {
         let columns = schema.universal_columns().unwrap_or_default();
         self.pool.fill(columns, problem, counts, pair, (log_times, of_classes));
         self.fill_own(problem, values)?;
-        self.extend_by_own(&values.own, &self.members, &mut values.pair);
+        self.extend_by_own(&values.own, &self.members.iter(), &mut values.pair);
         Ok(())
     }
 
@@ -127,13 +127,13 @@ impl Columns {
     pub(super) fn extend_by_own<'m>(
         &self,
         values: &CallValues,
-        members: impl IntoIterator<Item = &'m Vec<Place>> + Clone,
+        members: &(impl Iterator<Item = &'m Vec<Place>> + Clone),
         pair: &mut Vec<f64>,
     ) {
         let Some(OwnFeatures { features, class_of, .. }) = &self.own else { return };
         for column in values.pair.chunks_exact(features.classes().max(1)) {
             let value = |own: &Vec<Place>| column[class_of[first_of(own).get()] as usize];
-            pair.extend(members.clone().into_iter().map(value));
+            pair.extend(members.clone().map(value));
         }
     }
 

@@ -107,7 +107,7 @@ impl Universal {
         let columns = self.extractor.schema.universal_columns().unwrap_or_default();
         pool.fill_some(columns, problem, &values.listed, &mut values.pair);
         let own_members = values.listed.iter().map(|class| &members[class.get()]);
-        device.columns.extend_by_own(&values.own, own_members, &mut values.pair);
+        device.columns.extend_by_own(&values.own, &own_members, &mut values.pair);
         let (mut sums, mut bounds) = (std::mem::take(&mut values.sums), std::mem::take(&mut values.bounds));
         let mut logs = std::mem::take(&mut values.listed_logs);
         logs.clear();
