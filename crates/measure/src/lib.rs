@@ -26,7 +26,6 @@ pub mod gpu;
 pub mod guard;
 pub mod job;
 pub mod log;
-pub mod outcome;
 pub mod plan;
 pub mod problems;
 pub mod process;

@@ -6,12 +6,12 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use ck_select_measurements::outcome::{Failure, FailureClass};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::guard::{Guard, PATIENCE};
-use crate::outcome::{Failure, FailureClass};
 use crate::stop::{Stop, StopReason};
 
 /// How many bytes of each stream are kept.

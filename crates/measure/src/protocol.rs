@@ -5,12 +5,12 @@
 //! answer [`Answer::Preparing`], as often as it likes. If it exits early, the item that it began last is the
 //! cause; items without an end are measured again.
 
+use ck_select_measurements::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::config::DeviceKind;
 use crate::job::{Job, Settings};
-use crate::outcome::Outcome;
 
 /// Increased when the meaning of a line changes: sweep and worker are one program, but not always the same
 /// build of it.

@@ -6,9 +6,9 @@
 
 use ck_select::operation::Operation;
 use ck_select::problem::Problem;
+use ck_select_measurements::outcome::{FailureClass, Outcome};
 use ck_select_types::sheet::csv::CsvRows;
 
-use crate::outcome::{FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
 
 /// Latency of a row without a time, as upstream writes it.
@@ -157,8 +157,8 @@ impl LogRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Measurement;
     use crate::plan::plan;
+    use ck_select_measurements::outcome::Measurement;
 
     fn lines(plan: &Plan, outcome: &Outcome) -> (String, String) {
         let columns = Columns::new(plan);

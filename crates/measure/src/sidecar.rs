@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ck_select::files;
-use ck_select_measurements::sidecar::{Session, Sidecar, read_details};
+use ck_select_measurements::outcome::Outcome;
+use ck_select_measurements::sidecar::{DetailsLine, Origin, Session, Sidecar, read_details};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::error::{MeasureError, at};
 use crate::gpu::Gpu;
 use crate::log::Log;
-use crate::outcome::Outcome;
 use crate::plan::{Pair, Plan};
 use crate::shard::Shard;
 
@@ -54,8 +54,9 @@ pub struct Meta {
     pub plan: PlanFacts,
     /// Runner and settings: rows that were measured in another way do not go into the same log.
     pub how: Value,
-    /// Every process that wrote rows, in order.
-    pub sessions: Vec<Session>,
+    /// Every process that wrote rows.
+    #[serde(flatten)]
+    pub origin: Origin,
 }
 
 /// What is measured.
@@ -118,12 +119,12 @@ fn host() -> Value {
 impl Meta {
     /// A log without sessions.
     pub fn new(plan: PlanFacts, how: Value) -> Self {
-        Self { format: FORMAT.to_owned(), version: 1, plan, how, sessions: Vec::new() }
+        Self { format: FORMAT.to_owned(), version: 1, plan, how, origin: Origin::default() }
     }
 
     /// The run that has not ended, described in words.
     pub fn running(&self) -> Option<String> {
-        let session = self.sessions.last().filter(|session| session.ended.is_none())?;
+        let session = self.origin.sessions.last().filter(|session| session.ended.is_none())?;
         let host = session.host["name"].as_str().unwrap_or("an unknown host");
         let minutes = now().saturating_sub(session.began?) / 60;
         Some(format!("process {} on {host}, for {minutes} minutes", session.process?))
@@ -209,14 +210,117 @@ impl Details {
         gpu: &Gpu,
         max_cv: f64,
     ) -> Result<(), MeasureError> {
-        let line = json!({
-            "problem_idx": plan.requested(pair).idx,
-            "kernel": plan.kernel(pair).name,
-            "outcome": outcome,
-            "unstable": outcome.is_unstable(max_cv),
-            "gpu": gpu.host,
-            "at": now(),
+        let line = DetailsLine {
+            problem_idx: plan.requested(pair).idx,
+            kernel: plan.kernel(pair).name.clone(),
+            outcome: outcome.clone(),
+            unstable: outcome.is_unstable(max_cv),
+            gpu: gpu.host.clone(),
+            at: now(),
+        };
+        self.0.append(format!("{}\n", json!(line)).as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ck_select_measurements::outcome::{Failure, FailureClass, Measurement};
+
+    use super::*;
+
+    /// The bytes that bench has always written, which the reports read back.
+    #[test]
+    fn what_a_sweep_writes_its_reader_reads() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::new(&folder.path().join("a.csv"));
+        let kernel = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
+        let plan = crate::plan::tests::plan(kernel, "C,K,Hi,Wi,Y,X\n64,64,8,8,1,1\n");
+        let facts =
+            PlanFacts { fingerprint: "f".to_owned(), ..PlanFacts::new(&plan, "1/1".parse().unwrap()) };
+        let mut meta = Meta::new(facts, json!({ "runner": "r", "batch": 8 }));
+        meta.write(&files.meta).unwrap();
+        let head = r#"{
+  "format": "ck-select-bench",
+  "version": 1,
+  "plan": {
+    "fingerprint": "f",
+    "kernels": 1,
+    "problems": 1,
+    "pairs": 1,
+    "shard": "1/1"
+  },
+  "how": {
+    "batch": 8,
+    "runner": "r"
+  },
+  "sessions": ["#;
+        assert_eq!(std::fs::read_to_string(&files.meta).unwrap(), format!("{head}]\n}}\n"));
+        let gpus = json!({ "0": { "name": "X", "target": "gfx942" } });
+        meta.origin.sessions.push(Session {
+            process: Some(7),
+            began: Some(100),
+            ended: Some(160),
+            end: Some("completed".to_owned()),
+            rows: 2,
+            host: json!({ "name": "h" }),
+            gpus: gpus.as_object().cloned(),
+            ..Session::default()
         });
-        self.0.append(format!("{line}\n").as_bytes())
+        meta.write(&files.meta).unwrap();
+        let session = r#"
+    {
+      "process": 7,
+      "began": 100,
+      "ended": 160,
+      "end": "completed",
+      "rows": 2,
+      "ckselect": null,
+      "host": {
+        "name": "h"
+      },
+      "gpus": {
+        "0": {
+          "name": "X",
+          "target": "gfx942"
+        }
+      }
+    }
+  ]
+}
+"#;
+        assert_eq!(std::fs::read_to_string(&files.meta).unwrap(), format!("{head}{session}"));
+        assert_eq!(Meta::read(&files.meta).unwrap(), Some(meta.clone()));
+
+        let pair = plan.pairs().next().unwrap();
+        let gpu = Gpu { visible: "0".to_owned(), host: "3".to_owned() };
+        let measured = Measurement { cv: Some(0.25), samples: 5, timed: 2, ..Measurement::new(0.5, 1e9) };
+        let failed = Outcome::Failed(Failure::new(FailureClass::Crash, "signal 11"));
+        let (mut details, _) = Details::open(&files.details).unwrap();
+        let written = [Outcome::Measured(measured), Outcome::CutOff { fastest_ms: 1.5 }, failed];
+        for outcome in &written {
+            details.append(&plan, pair, outcome, &gpu, 0.1).unwrap();
+        }
+        let text = std::fs::read_to_string(&files.details).unwrap();
+        let mut read = Vec::new();
+        read_details(text.as_bytes(), |line| read.push(line)).unwrap();
+        let outcomes = [
+            r#"{"measured":{"bandwidth_gb_s":null,"cv":0.25,"latency_ms":0.5,"non_zero":null,"samples":5,"tflops":2.0,"timed":2}}"#,
+            r#"{"cut_off":{"fastest_ms":1.5}}"#,
+            r#"{"failed":{"class":"crash","message":"signal 11"}}"#,
+        ];
+        assert_eq!(read.len(), 3);
+        for (index, (line, read)) in text.lines().zip(&read).enumerate() {
+            let (at, outcome, unstable) = (read.at, outcomes[index], index == 0);
+            let expected = format!(
+                r#"{{"at":{at},"gpu":"3","kernel":"{kernel}","outcome":{outcome},"problem_idx":0,"unstable":{unstable}}}"#
+            );
+            assert_eq!(line, expected);
+            assert_eq!((&read.outcome, read.unstable), (&written[index], unstable));
+        }
+
+        let sidecar = Sidecar::beside(&files.log).unwrap();
+        assert_eq!(sidecar.sessions, meta.origin.sessions);
+        let details = sidecar.details.unwrap();
+        assert_eq!((details.rows, details.again), (1, 2), "the last line of a pair counts");
     }
 }

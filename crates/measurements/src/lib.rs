@@ -20,6 +20,7 @@ mod gemm;
 pub mod gpus;
 mod moe;
 mod operation;
+pub mod outcome;
 pub mod places;
 mod read;
 pub mod sidecar;

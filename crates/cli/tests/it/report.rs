@@ -74,8 +74,8 @@ fn a_logs_details_stand_for_the_log() {
     folder.write("sweep.csv", rows);
     let line = |cv: f64, unstable: bool| {
         format!(
-            "{{\"problem_idx\":0,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"cv\":{cv},\"timed\":3}}}},\
-             \"unstable\":{unstable},\"gpu\":0}}\n"
+            "{{\"problem_idx\":0,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"latency_ms\":0.5,\
+             \"tflops\":10.0,\"samples\":5,\"cv\":{cv},\"timed\":3}}}},\"unstable\":{unstable},\"gpu\":0}}\n"
         )
     };
     folder.write("sweep.csv.details.jsonl", line(0.5, true) + &line(0.25, true));

@@ -183,7 +183,7 @@ impl Cost {
 pub(crate) use tests::plan;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::path::Path;
 
     use super::*;

@@ -7,10 +7,10 @@ use ck_select::estimate::Estimator;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::ranking::{RankError, RankScratch, Ranker, Ranking};
+use ck_select_measurements::outcome::{FailureClass, Outcome};
 
 use super::{Pair, Plan};
 use crate::error::MeasureError;
-use crate::outcome::{FailureClass, Outcome};
 use crate::runner::OutcomeSource;
 
 /// How many kernels of a problem [`Plan::within`] keeps in any case, if there are four times as many.
@@ -175,8 +175,8 @@ mod tests {
     use super::super::Pair;
     use super::super::tests::plan;
     use super::*;
-    use crate::outcome::Measurement;
     use crate::runner::RecordedOutcomes;
+    use ck_select_measurements::outcome::Measurement;
 
     #[test]
     fn the_estimate_orders_kernels_and_leaves_out_slow_ones() {

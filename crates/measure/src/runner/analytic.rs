@@ -5,11 +5,11 @@ use ck_select::estimate::{Device, Estimator};
 use ck_select::kernel::Kernel;
 use ck_select::problem::Problem;
 use ck_select::vocab::Arch;
+use ck_select_measurements::outcome::{FailureClass, Measurement, Outcome};
 use serde_json::{Value, json};
 
 use super::OutcomeSource;
 use crate::error::MeasureError;
-use crate::outcome::{FailureClass, Measurement, Outcome};
 
 /// The GPU that the formula is for.
 const ARCH: &str = "gfx942";

@@ -3,10 +3,11 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ck_select_measurements::outcome::{Failure, FailureClass};
+
 use super::{BatchEnd, Context, Report};
 use crate::config::DeviceKind;
 use crate::error::MeasureError;
-use crate::outcome::{Failure, FailureClass};
 use crate::process::{self, Process, ProcessEnd, Wake};
 use crate::protocol::{Answer, Item, Request, VERSION};
 

@@ -9,12 +9,12 @@ use ck_select::kernel::Kernel;
 use ck_select::operation::Operation;
 use ck_select::problem::{Field, Problem};
 use ck_select::vocab::Op;
+use ck_select_measurements::outcome::{Failure, FailureClass, Measurement, Outcome};
 use serde_json::{Value, json};
 
 use super::{BatchEnd, BestTime, Context, Job, Report, Runner, Settings, report, steadiest};
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
-use crate::outcome::{Failure, FailureClass, Measurement, Outcome};
 use crate::process::{self, ProcessEnd, ProcessOutput};
 
 /// An executable that prints more than this is killed.

@@ -8,6 +8,7 @@ mod simulate;
 mod worker;
 
 use ck_select::kernel::Kernel;
+use ck_select_measurements::outcome::{Failure, Measurement, Outcome};
 use serde_json::Value;
 
 pub use analytic::Analytic;
@@ -19,7 +20,6 @@ use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::guard::Guard;
 pub use crate::job::{Job, Settings};
-use crate::outcome::{Failure, Measurement, Outcome};
 use crate::stop::{Stop, StopReason};
 
 /// What every runner needs.
@@ -157,7 +157,7 @@ pub trait Runner: Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::FailureClass;
+    use ck_select_measurements::outcome::FailureClass;
 
     #[test]
     fn the_steadiest_counts_and_says_how_often_it_was_timed() {

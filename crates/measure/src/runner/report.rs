@@ -2,9 +2,8 @@
 
 use ck_select::operation::Operation;
 use ck_select::problem::Problem;
+use ck_select_measurements::outcome::{Failure, FailureClass, Measurement};
 use serde_json::Value;
-
-use crate::outcome::{Failure, FailureClass, Measurement};
 
 /// The measurement in an executable's output.
 ///

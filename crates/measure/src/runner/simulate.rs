@@ -9,12 +9,12 @@ use ck_select::kernel::Kernel;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::ranking::{RankError, Ranker};
+use ck_select_measurements::outcome::{FailureClass, Measurement, Outcome};
 use serde_json::{Value, json};
 
 use super::{BatchEnd, BestTime, Context, Job, Report, Runner};
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
-use crate::outcome::{FailureClass, Measurement, Outcome};
 
 /// Something that can tell what a measurement would have been.
 pub trait OutcomeSource: Send + Sync {

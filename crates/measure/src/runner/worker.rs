@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use ck_select::files;
 use ck_select::kernel::Kernel;
 use ck_select::pool::{Folder, FolderKernel};
+use ck_select_measurements::outcome::{FailureClass, Outcome};
 use serde_json::Value;
 
 use super::conversation::converse;
@@ -15,7 +16,6 @@ use super::{BatchEnd, Context, Job, Report, Runner};
 use crate::config::RunnerConfig;
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
-use crate::outcome::{FailureClass, Outcome};
 use crate::protocol::Item;
 
 /// Runs kernels in workers.

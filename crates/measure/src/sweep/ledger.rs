@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ck_select::files;
+use ck_select_measurements::outcome::Outcome;
 use serde_json::Value;
 
 use super::{Start, Sweep, Tally, check_free};
 use crate::error::{MeasureError, at};
 use crate::gpu::Gpu;
 use crate::log::Log;
-use crate::outcome::Outcome;
 use crate::plan::{Pair, Plan};
 use crate::row::{Columns, LogRow};
 use crate::sidecar::{Details, Files, Meta, PlanFacts, session};
@@ -153,21 +153,21 @@ impl<'a> Ledger<'a> {
     }
 
     pub(super) fn begin(&mut self) -> Result<(), MeasureError> {
-        self.meta.sessions.push(session());
+        self.meta.origin.sessions.push(session());
         self.meta.write(&self.files.meta)
     }
 
     /// Records what the runtime reports about a GPU. New facts are written at once, for observers of the
     /// file.
     pub(super) fn device(&mut self, gpu: &Gpu, facts: Value) -> Result<(), MeasureError> {
-        let Some(session) = self.meta.sessions.last_mut() else { return Ok(()) };
+        let Some(session) = self.meta.origin.sessions.last_mut() else { return Ok(()) };
         let before = session.gpus.get_or_insert_default().insert(gpu.host.clone(), facts.clone());
         if before == Some(facts) { Ok(()) } else { self.meta.write(&self.files.meta) }
     }
 
     pub(super) fn end(&mut self, end: String) -> Result<(), MeasureError> {
         self.sync()?;
-        if let Some(session) = self.meta.sessions.last_mut() {
+        if let Some(session) = self.meta.origin.sessions.last_mut() {
             session.ended = Some(crate::sidecar::now());
             session.end = Some(end);
             session.rows = self.written as u64;

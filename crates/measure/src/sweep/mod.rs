@@ -23,11 +23,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ck_select_measurements::outcome::{FailureClass, Outcome};
 use serde_json::{Value, json};
 
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
-use crate::outcome::{FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
 use crate::runner::{Context, Runner, Settings};
 use crate::shard::Shard;

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ck_select_measurements::outcome::{Failure, FailureClass, Outcome};
+
 use super::ledger::Ledger;
 use super::{Event, Observer, lock};
 use crate::error::MeasureError;
 use crate::gpu::{Gpu, lock_folder};
-use crate::outcome::{Failure, FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
 use crate::runner::{BatchEnd, Context, Job, Report, Runner};
 use crate::stop::StopReason;

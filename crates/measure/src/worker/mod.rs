@@ -19,10 +19,10 @@ use ck_select::tuning::hip::Hip;
 use ck_select::tuning::host::HostDevice;
 use ck_select::tuning::search::{Candidate, End, RunOutcome, SearchOptions, SearchReport, Verdict, search};
 use ck_select::vocab::{Op, UnknownWord};
+use ck_select_measurements::outcome::{FailureClass, Measurement, Outcome};
 use serde_json::{Value, json};
 
 use crate::config::DeviceKind;
-use crate::outcome::{FailureClass, Measurement, Outcome};
 use crate::protocol::{Answer, Item, Request, VERSION};
 use crate::runner::{BestTime, Settings, steadiest};
 use library::KernelLibrary;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{FileReport, is_standard_output};
 use crate::read::DataError;
-use crate::sidecar::Sidecar;
+use crate::sidecar::{Part, Sidecar};
 
 /// The value of `format` in the table's sidecar.
 const FORMAT: &str = "ck-select-convert";
@@ -35,9 +35,9 @@ impl Origins {
         let rows: usize = reports.iter().map(|report| report.rows).sum();
         let part = |(report, meta): (&FileReport, &Value)| {
             let name = report.path.file_name().unwrap_or(report.path.as_os_str());
-            json!({ "file": name.to_string_lossy(), "rows": report.rows, "meta": meta })
+            Part { file: name.to_string_lossy().into_owned(), rows: Some(report.rows), meta: meta.clone() }
         };
-        let parts: Vec<Value> = reports.iter().zip(&self.0).map(part).collect();
+        let parts: Vec<Part<Value>> = reports.iter().zip(&self.0).map(part).collect();
         let meta = json!({ "format": FORMAT, "version": 1, "rows": rows, "parts": parts });
         let failed = |error: io::Error| DataError::io(path.display(), error);
         let mut pending = Pending::create(&path).map_err(failed)?;

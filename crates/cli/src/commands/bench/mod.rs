@@ -17,13 +17,13 @@ use std::time::Duration;
 use ck_select::pool::Pool;
 use ck_select_measure::gpu::Gpu;
 use ck_select_measure::guard::Guard;
-use ck_select_measure::outcome::FailureClass;
 use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::runner::{Context, Runner, Settings};
 use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::Stop;
 use ck_select_measure::sweep::{Start, Summary, Sweep, check_free};
+use ck_select_measurements::outcome::FailureClass;
 
 use super::gpu::Gpu as NamedGpu;
 use super::{Params, duration, whole, word};

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use ck_select_measure::outcome::{FailureClass, Outcome};
 use ck_select_measure::plan::{Pair, Plan};
 use ck_select_measure::sweep::{Event, Tally};
+use ck_select_measurements::outcome::{FailureClass, Outcome};
 
 use crate::progress::Progress;
 

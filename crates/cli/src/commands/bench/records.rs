@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use ck_select::pool::Pool;
-use ck_select_measure::outcome::{FailureClass, Measurement, Outcome};
 use ck_select_measure::runner::RecordedOutcomes;
+use ck_select_measurements::outcome::{FailureClass, Measurement, Outcome};
 use ck_select_measurements::{Measurements, Row, RowScope};
 
 use crate::error::CliError;

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select_measure::outcome::FailureClass;
 use ck_select_measure::plan::Plan;
 use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::StopReason;
 use ck_select_measurements::gpus::{FileGpu, measured_on};
+use ck_select_measurements::outcome::FailureClass;
 use ck_select_measurements::{Measurements, RowScope};
 
 use super::super::bench;

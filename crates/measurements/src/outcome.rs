@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ck_select::problem::{InvalidField, Problem};
+use ck_select_types::problem::{InvalidField, Problem};
 use ck_select_types::vocabulary;
 use serde::{Deserialize, Serialize};
 
@@ -223,7 +223,7 @@ mod tests {
     /// Only the time was looked at: a row with -1 TFLOPS was that of a slow kernel.
     #[test]
     fn impossible_figures_beside_a_good_time_are_failures() {
-        let problem: Problem = ck_select::problem::GemmProblem::new(4096, 4096, 4096).into();
+        let problem: Problem = ck_select_types::problem::GemmProblem::new(4096, 4096, 4096).into();
         let good = Measurement {
             cv: Some(0.0),
             bandwidth_gb_s: Some(1.0),
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn impossible_times_are_failures() {
-        let problem: Problem = ck_select::problem::GemmProblem::new(4096, 4096, 4096).into();
+        let problem: Problem = ck_select_types::problem::GemmProblem::new(4096, 4096, 4096).into();
         let of = |ms| Outcome::Measured(Measurement::new(ms, problem.flops()));
         assert_eq!(of(1.0).plausible(&problem), of(1.0));
         let Outcome::Failed(failure) = of(1e-4).plausible(&problem) else { panic!() };

@@ -2,23 +2,24 @@
 //! measurement beyond its row (`.details.jsonl`). Tables that are kept in one folder may have all their
 //! sessions in one file (`sidecars.json`).
 
-use std::collections::{BTreeSet, HashMap};
+mod details;
+mod origin;
+
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
 use ck_select_types::vocab::Arch;
-use serde::de::{Deserializer, Error as _};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::Deserialize as _;
+use serde_json::Value;
 
 use crate::error::DataError;
-use crate::figures::quantile;
-
-/// Maximum number of rows that are listed.
-const LISTED: usize = 50;
+use details::details;
+pub use details::{Details, DetailsLine, UnsteadyRow, read_details};
+pub(crate) use origin::Part;
+use origin::credit;
+pub use origin::{Device, Origin, Session};
 
 /// The sidecar files of a file of measurements.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,106 +30,6 @@ pub struct Sidecar {
     pub sessions: Vec<Session>,
     /// Details beyond its rows.
     pub details: Option<Details>,
-}
-
-/// A process that wrote rows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Session {
-    /// Its process ID on its host.
-    pub process: Option<u32>,
-    /// When it began, in seconds since 1970.
-    pub began: Option<u64>,
-    /// When it ended; `None` if it was killed, or still runs.
-    pub ended: Option<u64>,
-    /// Why it ended: `completed`, `budget`, `signal <number>`, `failed`.
-    pub end: Option<String>,
-    /// Rows that it wrote.
-    pub rows: u64,
-    /// When it wrote the last row, if it did not record its end.
-    #[serde(skip)]
-    pub last_row: Option<u64>,
-    /// The version of ck-select.
-    pub ckselect: Option<String>,
-    /// Host name, kernel and driver.
-    pub host: Value,
-    /// What the runtime reports about each GPU, by the host's name for it.
-    #[serde(deserialize_with = "devices")]
-    pub gpus: Option<Map<String, Value>>,
-}
-
-/// What is read of a device has to be text: rows are compared with its architecture.
-fn devices<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Map<String, Value>>, D::Error> {
-    let devices = Option::<Map<String, Value>>::deserialize(from)?;
-    let is_text = |value: &Value| value.is_null() || value.is_string();
-    let is_device =
-        |device: &Value| device.is_object() && is_text(&device["name"]) && is_text(&device["target"]);
-    match devices.iter().flat_map(Map::values).find(|device| !is_device(device)) {
-        Some(found) => Err(D::Error::custom(format!(
-            "gpus: found {found}, expected an object in which name and target are text"
-        ))),
-        None => Ok(devices),
-    }
-}
-
-/// A device of a process.
-#[derive(Debug, Clone, Copy)]
-pub struct Device<'a>(&'a Value);
-
-impl Session {
-    /// How long it ran, if it was killed until its last row; `None` if that is not known.
-    pub fn seconds(&self) -> Option<u64> {
-        self.ended.or(self.last_row).zip(self.began).and_then(|(ended, began)| ended.checked_sub(began))
-    }
-
-    /// Its devices.
-    pub fn devices(&self) -> impl Iterator<Item = Device<'_>> {
-        self.gpus.iter().flat_map(Map::values).map(Device)
-    }
-}
-
-impl<'a> Device<'a> {
-    /// Its name in the runtime.
-    pub fn name(self) -> &'a str {
-        self.0["name"].as_str().unwrap_or("unnamed")
-    }
-
-    /// Its architecture, if it is recorded, such as in `gfx942:sramecc+:xnack-`.
-    fn arch(self) -> Option<Arch> {
-        self.0["target"].as_str()?.split(':').next()?.parse().ok()
-    }
-}
-
-/// A row with a large spread of samples.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UnsteadyRow {
-    /// The kernel.
-    pub kernel: String,
-    /// The problem's number in the log.
-    pub problem: u64,
-    /// Coefficient of variation of the samples.
-    pub cv: f64,
-}
-
-/// Details beyond rows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Details {
-    /// Rows.
-    pub rows: usize,
-    /// Those that were timed again because their samples varied too much.
-    pub remeasured: usize,
-    /// Those that were written again: after `--resume=failed`, or after a crash.
-    pub again: usize,
-    /// Those with a coefficient of variation.
-    pub with_cv: usize,
-    /// Its median; NaN without any.
-    pub median: f64,
-    /// Its ninetieth percentile.
-    pub p90: f64,
-    /// Rows that stayed unstable.
-    pub unsteady: usize,
-    /// The worst of them.
-    pub worst: Vec<UnsteadyRow>,
 }
 
 const DETAILS: &str = ".details.jsonl";
@@ -143,13 +44,13 @@ impl Sidecar {
 
     /// Reads the sidecar files of a file; empty if there are none.
     pub fn beside(path: &Path) -> Result<Self, DataError> {
-        let meta = Meta::or_empty(Self::meta_beside(path)?);
+        let origin = Origin::or_empty(Self::meta_beside(path)?);
         let path_of_details = Self::details_of(path);
         let details = path_of_details.is_file().then(|| files::open(&path_of_details).and_then(details));
         let details = details.transpose().map_err(|error| DataError::io(path_of_details.display(), error))?;
         let (details, times) = details.unzip();
-        let is_one_log = meta.parts.is_empty();
-        let mut sessions = meta.sessions();
+        let is_one_log = origin.is_one_log();
+        let mut sessions = origin.into_sessions();
         if let Some(times) = times.filter(|_| is_one_log) {
             credit(&mut sessions, &times);
         }
@@ -158,7 +59,7 @@ impl Sidecar {
 
     /// Reads only the processes that wrote a file.
     pub(crate) fn sessions_beside(path: &Path) -> Result<Vec<Session>, DataError> {
-        Ok(Meta::or_empty(Self::meta_beside(path)?).sessions())
+        Ok(Origin::or_empty(Self::meta_beside(path)?).into_sessions())
     }
 
     /// The sidecar of a file as it is; `None` without one.
@@ -176,7 +77,7 @@ impl Sidecar {
             let Some(own) = meta.get_mut(&name) else { return Ok(None) };
             meta = own.take();
         }
-        Meta::deserialize(&meta).map_err(|error| fault(error.into()))?;
+        Origin::deserialize(&meta).map_err(|error| fault(error.into()))?;
         Ok(Some(meta))
     }
 
@@ -191,91 +92,10 @@ impl Sidecar {
     }
 }
 
-/// Gives the processes of a log that did not record their end, because they were killed or still run, the rows
-/// that were written, at these times, before the next process began.
-fn credit(sessions: &mut [Session], times: &[u64]) {
-    let begins: Vec<Option<u64>> = sessions.iter().map(|session| session.began).collect();
-    for (index, session) in sessions.iter_mut().enumerate().filter(|(_, session)| session.ended.is_none()) {
-        let Some(from) = session.began else { continue };
-        let to = begins[index + 1..].iter().copied().flatten().next().unwrap_or(u64::MAX);
-        let own = || times.iter().copied().filter(|time| (from..to).contains(time));
-        session.rows = session.rows.max(own().count() as u64);
-        session.last_row = own().max();
-    }
-}
-
 fn with(path: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
-}
-
-/// A sidecar: of a log, or of all logs that were merged or converted into one file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Meta {
-    sessions: Vec<Session>,
-    parts: Vec<Part>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Part {
-    rows: Option<u64>,
-    meta: Option<Meta>,
-}
-
-impl Meta {
-    /// A sidecar, whose types were checked when it was read; empty without one.
-    fn or_empty(meta: Option<Value>) -> Self {
-        meta.and_then(|meta| serde_json::from_value(meta).ok()).unwrap_or_default()
-    }
-
-    fn sessions(self) -> Vec<Session> {
-        let parts = self.parts.into_iter().filter(|part| part.rows != Some(0)).filter_map(|part| part.meta);
-        self.sessions.into_iter().chain(parts.flat_map(Self::sessions)).collect()
-    }
-}
-
-/// A line of the details; other fields are ignored.
-#[derive(Debug, Deserialize)]
-pub struct DetailsLine {
-    /// The problem's number in the log.
-    pub problem_idx: u64,
-    /// The kernel.
-    pub kernel: String,
-    /// Whether its samples vary too much.
-    #[serde(default)]
-    pub unstable: bool,
-    /// When it was written, in seconds since 1970.
-    #[serde(default)]
-    at: u64,
-    outcome: Outcome,
-}
-
-#[derive(Debug, Deserialize)]
-struct Outcome {
-    measured: Option<SampleSpread>,
-}
-
-#[derive(Debug, Deserialize)]
-struct SampleSpread {
-    cv: Option<f64>,
-    /// Older logs do not say it.
-    #[serde(default)]
-    timed: u32,
-}
-
-/// Takes the lines of the details, of which the last one of a row counts. A torn last line is ignored.
-pub fn read_details(mut reader: impl BufRead, mut take: impl FnMut(DetailsLine)) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    while reader.read_until(b'\n', &mut bytes)? > 0 {
-        if let Ok(line) = serde_json::from_slice(&bytes) {
-            take(line);
-        }
-        bytes.clear();
-    }
-    Ok(())
 }
 
 /// The architectures on which a file was measured, according to its sidecar.
@@ -308,52 +128,6 @@ pub(crate) fn check_archs(
     Err(DataError::format(file, message))
 }
 
-/// The details of a log, and the times at which their lines were written.
-fn details(file: File) -> io::Result<(Details, Vec<u64>)> {
-    let mut kernels: HashMap<String, u32> = HashMap::new();
-    let mut last: HashMap<(u32, u64), (f64, bool, bool)> = HashMap::new();
-    let (mut again, mut times) = (0, Vec::new());
-    read_details(BufReader::new(file), |line| {
-        let next = kernels.len() as u32;
-        let kernel = *kernels.entry(line.kernel).or_insert(next);
-        let measured = line.outcome.measured;
-        let cv = measured.as_ref().and_then(|measured| measured.cv).unwrap_or(f64::NAN);
-        let remeasured = measured.is_some_and(|measured| measured.timed > 1);
-        let before = last.insert((kernel, line.problem_idx), (cv, line.unstable, remeasured));
-        again += usize::from(before.is_some());
-        times.push(line.at);
-    })?;
-    let mut names: Vec<(String, u32)> = kernels.into_iter().collect();
-    names.sort_unstable_by_key(|name| name.1);
-    let mut spreads: Vec<f64> = last.values().map(|one| one.0).filter(|cv| !cv.is_nan()).collect();
-    spreads.sort_by(f64::total_cmp);
-    let mut unsteady: Vec<(f64, u64, u32)> = last
-        .iter()
-        .filter(|(_, one)| one.1)
-        .map(|(&(kernel, problem), one)| (one.0, problem, kernel))
-        .collect();
-    unsteady.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    let details = Details {
-        rows: last.len(),
-        remeasured: last.values().filter(|one| one.2).count(),
-        again,
-        with_cv: spreads.len(),
-        median: quantile(&spreads, 0.5),
-        p90: quantile(&spreads, 0.9),
-        unsteady: unsteady.len(),
-        worst: unsteady
-            .into_iter()
-            .take(LISTED)
-            .map(|(cv, problem, kernel)| UnsteadyRow {
-                kernel: names[kernel as usize].0.clone(),
-                problem,
-                cv,
-            })
-            .collect(),
-    };
-    Ok((details, times))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,7 +139,7 @@ mod tests {
         let line = |kernel: &str, cv: f64, unstable: bool| {
             format!(
                 "{{\"problem_idx\":3,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"latency_ms\":1.0,\
-                 \"cv\":{cv},\"timed\":{}}}}},\"unstable\":{unstable},\"gpu\":0,\"at\":1}}\n",
+                 \"tflops\":1.0,\"cv\":{cv},\"samples\":3,\"timed\":{}}}}},\"unstable\":{unstable},\"gpu\":0,\"at\":1}}\n",
                 1 + u32::from(unstable)
             )
         };
@@ -414,8 +188,8 @@ mod tests {
         let none = serde_json::json!({"rows": 0, "meta": one("Z")});
         let meta =
             serde_json::json!({"parts": [{"meta": inner}, {"meta": null}, {}, {"meta": one("Y")}, none]});
-        let names: Vec<String> = Meta::or_empty(Some(meta))
-            .sessions()
+        let names: Vec<String> = Origin::or_empty(Some(meta))
+            .into_sessions()
             .iter()
             .flat_map(|one| one.devices().map(|gpu| gpu.name().to_owned()))
             .collect();
@@ -425,7 +199,7 @@ mod tests {
     #[test]
     fn files_that_are_no_sidecars_are_refused() {
         let read =
-            |text: &str| serde_json::from_str::<Meta>(text).map(|_| ()).map_err(|error| error.to_string());
+            |text: &str| serde_json::from_str::<Origin>(text).map(|_| ()).map_err(|error| error.to_string());
         assert_eq!(read(r#"{"sessions": [{"gpus": null}, {}], "parts": [{"meta": null}]}"#), Ok(()));
         for (text, message) in [
             ("[1]", "invalid type: integer `1`, expected"),
