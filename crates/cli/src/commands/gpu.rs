@@ -88,12 +88,6 @@ impl Gpu {
         self.product
     }
 
-    /// Whether more than an architecture is known.
-    #[cfg(feature = "offline")]
-    pub(crate) const fn has_units(&self) -> bool {
-        self.product_units.is_some() || self.file.is_some()
-    }
-
     pub(crate) const fn is_given(&self) -> bool {
         self.arch.is_some() || self.file.is_some()
     }

@@ -117,7 +117,7 @@ fn device_of(args: &Args) -> Result<&'static EngineDevice, CliError> {
 fn on_device(args: &Args, device: &EngineDevice) -> Args {
     let mut own = args.clone();
     if let Some(arch) = device.arch()
-        && !args.ranker.arch.has_units()
+        && !args.ranker.arch.is_described()
     {
         own.ranker.arch = Gpu::with_units(arch, device.units);
     }
