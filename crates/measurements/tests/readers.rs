@@ -7,8 +7,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray as _;
-use ck_select_measurements::convert::{FileReport, Options, Reject};
-use ck_select_measurements::{Measurements, RowScope};
+use ck_select_measurements::convert::{Options, Reject};
+use ck_select_measurements::{Measurements, RowScope, SourceFile};
 use ck_select_types::kernel::KernelKind;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Direction, Dtype, Op};
@@ -29,7 +29,7 @@ fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     path
 }
 
-fn converted(inputs: &[PathBuf], output: &Path, options: &Options) -> (Vec<FileReport>, Vec<Reject>) {
+fn converted(inputs: &[PathBuf], output: &Path, options: &Options) -> (Vec<SourceFile>, Vec<Reject>) {
     let (reports, rejects) = tried(inputs, output, options);
     (reports.unwrap(), rejects)
 }
@@ -45,7 +45,7 @@ fn refused(name: &str, text: &str, options: &Options) -> (String, Vec<Reject>) {
 
 /// What becomes of a file of this name and text: its report with its rejected places, and the table.
 struct Table {
-    report: FileReport,
+    report: SourceFile,
     rejects: Vec<Reject>,
     data: Measurements,
     folder: TempDir,
@@ -513,7 +513,7 @@ fn the_architecture_in_benchmark_json_counts() {
     let text = benchmarks("", &[(GEMM, &arch("gfx942")), (MEM, &arch("gfx950")), (GEMM, FIGURES)]);
     let data = read("b.json", &text, wanted).unwrap();
     assert_eq!((data.rows().len(), data.sources()[0].other), (2, 1));
-    assert_eq!(data.sources()[0].other_arches, [("gfx942".parse().unwrap(), 1)]);
+    assert_eq!(data.sources()[0].other_arches, [("gfx942".parse().unwrap(), 1)].into());
     assert_eq!(data.common_arch().unwrap(), wanted.arch);
     let whole = "\"arch\": \"gfx942\"";
     let data = read("b.json", &benchmarks(whole, &[(GEMM, FIGURES)]), wanted).unwrap();

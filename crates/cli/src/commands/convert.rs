@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select::vocab::Arch;
-use ck_select_measurements::convert::{FileReport, Options, Progress, Reject, convert, is_standard_output};
+use ck_select_measurements::SourceFile;
+use ck_select_measurements::convert::{Options, Progress, Reject, convert, is_standard_output};
 use indicatif::HumanCount;
 
 use super::data::WhereOption;
@@ -103,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if is_standard_output(&args.output) { Ok(()) } else { summary(&reports, args.format) }
 }
 
-fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
+fn summary(reports: &[SourceFile], format: Format) -> Result<(), CliError> {
     let mut table = ResultTable::new(["file", "rows", "invalid", "other", "rejected"]);
     for report in reports {
         say_ignored(report.path.display(), &report.unknown);

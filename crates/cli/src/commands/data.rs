@@ -180,8 +180,8 @@ pub(crate) fn check_choice(
     let RowScope { op: taken, arch: taken_arch, direction, dtype } = *measurements.scope();
     for source in measurements.sources() {
         let file = source.path.display();
-        let other_arches: usize = source.other_arches.iter().map(|(_, rows)| rows).sum();
-        if let (None, Some(taken), Some((other, _))) = (arch, taken_arch, source.other_arches.first()) {
+        let other_arches: usize = source.other_arches.values().sum();
+        if let (None, Some(taken), Some((other, _))) = (arch, taken_arch, source.other_arches.iter().next()) {
             refuse!("--arch is missing: {file} has rows of {taken} and of {other}");
         }
         if op.is_none() && direction.is_none() && dtype.is_none() && source.other > other_arches {
@@ -214,7 +214,7 @@ pub(crate) fn check_any(measurements: &Measurements) -> Result<(), CliError> {
         return Ok(());
     };
     let (file, RowScope { op, arch, .. }) = (source.path.display(), measurements.scope());
-    if let (Some((other, _)), Some(arch)) = (source.other_arches.first(), arch) {
+    if let (Some((other, _)), Some(arch)) = (source.other_arches.iter().next(), arch) {
         fail!("{file}: found rows of {other}, expected rows of {arch}");
     }
     let others = Op::ALL.iter().filter(|other| *other != op);

@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use ck_select_types::files::{self, Pending};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
-use crate::read::{Counts, DataError, Filter, files_of, read_file};
+use crate::read::{DataError, Filter, SourceFile, files_of, read_file};
 use crate::sidecar::Sidecar;
 use origin::Origins;
 use rows::{Chunk, ChunkWriter};
@@ -50,23 +50,6 @@ pub struct Reject {
     pub reason: String,
 }
 
-/// The result for one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileReport {
-    /// The file.
-    pub path: PathBuf,
-    /// Rows that were written.
-    pub rows: usize,
-    /// Those of them that are not valid: failures, written with `is_valid` false.
-    pub invalid: usize,
-    /// Rows of another operation, direction, type or architecture, left out as requested.
-    pub other: usize,
-    /// Places that should be rows, but are not.
-    pub rejected: usize,
-    /// Unknown columns that do not resemble a known one.
-    pub unknown: Vec<String>,
-}
-
 /// The progress of a conversion.
 #[derive(Debug)]
 pub enum Progress {
@@ -90,7 +73,7 @@ pub fn convert(
     options: &Options,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<FileReport>, DataError> {
+) -> Result<Vec<SourceFile>, DataError> {
     let mut files = Vec::new();
     for input in inputs {
         files.extend(files_of(input)?);
@@ -113,39 +96,35 @@ fn read(
     files: &[PathBuf],
     options: &Options,
     rows: &mut ChunkWriter<'_>,
-) -> Result<Vec<FileReport>, DataError> {
+) -> Result<Vec<SourceFile>, DataError> {
     let Options { arch, op, direction, dtype, .. } = *options;
     let filter = Filter { op, direction, dtype, arch, ..Filter::default() };
     let mut reports = Vec::new();
     for path in files {
         rows.begin(path)?;
         let counts = read_file(path, filter, rows)?;
-        let Counts { rows, invalid, other, rejected, unknown, .. } = counts;
-        reports.push(FileReport { path: path.clone(), rows, invalid, other, rejected, unknown });
+        reports.push(SourceFile { path: path.clone(), ..counts });
     }
     if reports.iter().all(|report| report.rows == 0) {
-        let nothing = reports.iter().map(FileReport::nothing).collect::<Vec<_>>().join("; ");
+        let nothing = reports.iter().map(nothing).collect::<Vec<_>>().join("; ");
         return Err(DataError::NoRows { found: nothing });
     }
     Ok(reports)
 }
 
-impl FileReport {
-    /// What a file without usable rows contained.
-    fn nothing(&self) -> String {
-        let Self { path, other, rejected, .. } = self;
-        let mut parts = Vec::new();
-        if *other > 0 {
-            parts.push(format!("{other} rows of another operation, direction, type or architecture"));
-        }
-        if *rejected > 0 {
-            parts.push(format!("{rejected} rejected places"));
-        }
-        if parts.is_empty() {
-            parts.push("no measurement".to_owned());
-        }
-        format!("{}: found {}", path.display(), parts.join(" and "))
+/// What a file without usable rows contained.
+fn nothing(SourceFile { path, other, rejected, .. }: &SourceFile) -> String {
+    let mut parts = Vec::new();
+    if *other > 0 {
+        parts.push(format!("{other} rows of another operation, direction, type or architecture"));
     }
+    if *rejected > 0 {
+        parts.push(format!("{rejected} rejected places"));
+    }
+    if parts.is_empty() {
+        parts.push("no measurement".to_owned());
+    }
+    format!("{}: found {}", path.display(), parts.join(" and "))
 }
 
 /// Creates the output, and missing folders.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use ck_select_types::files::Pending;
 use serde_json::{Value, json};
 
-use super::{FileReport, is_standard_output};
-use crate::read::DataError;
+use super::is_standard_output;
+use crate::read::{DataError, SourceFile};
 use crate::sidecar::{Part, Sidecar};
 
 /// The value of `format` in the table's sidecar.
@@ -26,14 +26,14 @@ impl Origins {
 
     /// Writes them beside the table, also in the place of a sidecar that belonged to what the table replaces,
     /// for the caller to commit. Streams have none.
-    pub(super) fn write(&self, reports: &[FileReport], output: &Path) -> Result<Option<Pending>, DataError> {
+    pub(super) fn write(&self, reports: &[SourceFile], output: &Path) -> Result<Option<Pending>, DataError> {
         let path = Sidecar::meta_of(output);
         let is_file = !is_standard_output(output) && (output.is_file() || !output.exists());
         if !is_file || (self.0.iter().all(Value::is_null) && !path.exists()) {
             return Ok(None);
         }
         let rows: usize = reports.iter().map(|report| report.rows).sum();
-        let part = |(report, meta): (&FileReport, &Value)| {
+        let part = |(report, meta): (&SourceFile, &Value)| {
             let name = report.path.file_name().unwrap_or(report.path.as_os_str());
             Part { file: name.to_string_lossy().into_owned(), rows: Some(report.rows), meta: meta.clone() }
         };

@@ -9,8 +9,8 @@ use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Arch;
 
-use super::record::{Counts, Figures, MeasuredRow, Sink};
-use super::{DataError, Measurements, RecordedConstant, Row, SourceFile, Sweep, failures};
+use super::record::{Figures, MeasuredRow, Sink, SourceFile};
+use super::{DataError, Measurements, RecordedConstant, Row, Sweep, failures};
 
 /// Adds the rows of one file to measurements.
 pub(crate) struct FileBuilder<'a> {
@@ -85,19 +85,9 @@ impl<'a> RowCollector<'a> {
 
     /// Ends the file, and assigns its hardware constants to the architectures of its rows; they must not
     /// contradict those of earlier files.
-    pub(super) fn end(mut self, path: &Path, counts: Counts) -> Result<(), DataError> {
+    pub(super) fn end(mut self, path: &Path, counts: SourceFile) -> Result<(), DataError> {
         self.check_constants(&path.display().to_string(), &counts.arches)?;
-        let Counts { other, other_runs, other_arches, arches, unknown, .. } = counts;
-        let arches = arches.into_iter().flatten().collect();
-        let other_arches = other_arches.into_iter().collect();
-        self.file.finish(SourceFile {
-            other,
-            other_runs,
-            other_arches,
-            arches,
-            unknown,
-            ..SourceFile::new(path)
-        });
+        self.file.finish(SourceFile { path: path.to_owned(), ..counts });
         Ok(())
     }
 
@@ -213,7 +203,7 @@ mod tests {
             let mut collector = RowCollector::new(&mut measurements);
             collector.hardware("a.parquet", name, value)?;
             let arches = arches.iter().copied().collect();
-            collector.end(Path::new("a.parquet"), Counts { arches, ..Counts::default() })
+            collector.end(Path::new("a.parquet"), SourceFile { arches, ..SourceFile::default() })
         };
         end("num_cus", 304, &[arch("gfx942")]).unwrap();
         end("num_cus", 132, &[arch("sm_90")]).unwrap();

@@ -11,16 +11,16 @@ use serde_json::Value;
 
 use super::DataError;
 use super::objects::{Objects, flat};
-use super::record::Counts;
+use super::record::SourceFile;
 use super::rows::{Fault, FileRows, RowOutcome};
 
 /// Reads all results. The file does not record bandwidth, which is computed from the problem and the time.
-pub(super) fn read(text: Text<'_>, rows: FileRows<'_>) -> Result<Counts, DataError> {
+pub(super) fn read(text: Text<'_>, rows: FileRows<'_>) -> Result<SourceFile, DataError> {
     let mut results = Results { objects: Objects::new(rows), arch: None };
     match results.document(&mut JsonText::new(text)) {
         Ok(()) => {}
         Err(Stop::Sink(error)) => return Err(error),
-        Err(Stop::Json(fault)) if results.objects.rows.counts == Counts::default() => {
+        Err(Stop::Json(fault)) if results.objects.rows.counts == SourceFile::default() => {
             return Err(DataError::format(results.objects.rows.file, fault));
         }
         Err(Stop::Json(fault)) => {

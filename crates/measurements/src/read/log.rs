@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::DataError;
 use super::objects::{Objects, flat};
-use super::record::Counts;
+use super::record::SourceFile;
 use super::rows::{Fault, FileRows, RowOutcome};
 
 /// Longest object.
@@ -17,7 +17,7 @@ const MAX_OBJECT: usize = 1 << 20;
 const LONGEST: u64 = 2 << 20;
 
 /// Reads all objects.
-pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<Counts, DataError> {
+pub(super) fn read(reader: &mut dyn BufRead, rows: FileRows<'_>) -> Result<SourceFile, DataError> {
     let file = rows.file;
     let mut log = Log { objects: Objects::new(rows), shape: None, open: None };
     let mut bytes = Vec::new();

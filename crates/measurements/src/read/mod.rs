@@ -15,7 +15,7 @@ mod table;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ck_select_model::estimate::{Device, DeviceError, GpuOverride};
 use ck_select_types::hardware::Hardware;
@@ -30,7 +30,8 @@ pub(crate) use collect::{FileBuilder, note};
 pub use failures::Failure;
 pub use problems::problem_of;
 pub(crate) use problems::{columns as problem_columns, need_columns};
-pub(crate) use record::{Counts, Figures, MeasuredRow, Sink};
+pub use record::SourceFile;
+pub(crate) use record::{Figures, MeasuredRow, Sink};
 pub(crate) use rows::Filter;
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
@@ -102,47 +103,10 @@ pub struct ReadOptions {
     pub chooses_split: bool,
 }
 
-/// The rows from one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceFile {
-    /// The file.
-    pub path: PathBuf,
-    /// Rows taken from it.
-    pub rows: usize,
-    /// Rows of another operation, direction, dtype or architecture, left out as requested.
-    pub other: usize,
-    /// Rows of other runs, left out as requested.
-    pub other_runs: usize,
-    /// The architectures among them, with their rows.
-    pub other_arches: Vec<(Arch, usize)>,
-    /// The architectures of the rows taken.
-    pub arches: BTreeSet<Arch>,
-    /// Unknown columns that do not resemble a known one.
-    pub unknown: Vec<String>,
-}
-
 impl SourceFile {
-    /// A file without rows.
-    pub(crate) fn new(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            rows: 0,
-            other: 0,
-            other_runs: 0,
-            other_arches: Vec::new(),
-            arches: BTreeSet::new(),
-            unknown: Vec::new(),
-        }
-    }
-
-    /// Its name without a folder.
-    pub fn file_name(&self) -> String {
-        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
-
     /// What was left out, for people; `None` if nothing was.
     pub fn left_out(&self, wanted: &RowScope) -> Option<String> {
-        let arches: usize = self.other_arches.iter().map(|(_, rows)| rows).sum();
+        let arches: usize = self.other_arches.values().sum();
         let mut parts: Vec<String> =
             self.other_arches.iter().map(|(arch, rows)| format!("{rows} rows are of {arch}")).collect();
         if let (Some(last), Some(wanted)) = (parts.last_mut(), wanted.arch) {
@@ -261,7 +225,7 @@ impl Measurements {
     fn add(
         &mut self,
         path: &Path,
-        read: impl FnOnce(Filter<'_>, &mut dyn Sink) -> Result<Counts, DataError>,
+        read: impl FnOnce(Filter<'_>, &mut dyn Sink) -> Result<SourceFile, DataError>,
     ) -> Result<(), DataError> {
         let RowScope { op, direction, dtype, arch } = self.scope;
         let ReadOptions { assumed, run, of_several_ops, .. } = self.options.clone();

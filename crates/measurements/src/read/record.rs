@@ -1,6 +1,7 @@
 //! The output of every reader, row by row, and its receiver.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use ck_select_types::cells::Cell;
 use ck_select_types::kernel::Kernel;
@@ -79,23 +80,32 @@ pub(super) fn verdict(status: Cell<'_>) -> Result<bool, InvalidField> {
     }
 }
 
-/// The result for one file.
+/// A file of measurements, and what its reader took from the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// Unknown columns that do not resemble a known one.
-    pub(crate) unknown: Vec<String>,
-    /// Rows that the sink took.
-    pub(crate) rows: usize,
-    /// Those of them that are not valid.
-    pub(crate) invalid: usize,
-    /// The architectures of the rows.
-    pub(crate) arches: BTreeSet<Option<Arch>>,
-    /// Rows that were not requested.
-    pub(crate) other: usize,
-    /// Those of them that are only of another architecture.
-    pub(crate) other_arches: BTreeMap<Arch, usize>,
-    /// Rows of other runs, of which nothing else counts.
-    pub(crate) other_runs: usize,
+pub struct SourceFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Rows taken from it.
+    pub rows: usize,
+    /// Those of them that are not valid: failures.
+    pub invalid: usize,
+    /// Rows of another operation, direction, dtype or architecture, left out as requested.
+    pub other: usize,
+    /// The architectures of those rows that are only of another architecture, with their number of rows.
+    pub other_arches: BTreeMap<Arch, usize>,
+    /// Rows of other runs, left out as requested, of which nothing else counts.
+    pub other_runs: usize,
     /// Places that should be rows, but are not.
-    pub(crate) rejected: usize,
+    pub rejected: usize,
+    /// Unknown columns that do not resemble a known one.
+    pub unknown: Vec<String>,
+    /// The architectures of the rows taken.
+    pub(crate) arches: BTreeSet<Option<Arch>>,
+}
+
+impl SourceFile {
+    /// Its name without a folder.
+    pub fn file_name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
 }

@@ -10,7 +10,7 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
 use super::DataError;
 use super::problems::problem_of;
-use super::record::{Counts, MeasuredRow, Sink};
+use super::record::{MeasuredRow, Sink, SourceFile};
 
 /// What to take; `None` accepts any value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,14 +71,14 @@ pub(super) struct FileRows<'a> {
     pub(super) file: &'a str,
     pub(super) filter: Filter<'a>,
     pub(super) sink: &'a mut dyn Sink,
-    pub(super) counts: Counts,
+    pub(super) counts: SourceFile,
     /// The kernel of each name; `None` if it was not requested.
     kernels: HashMap<Box<str>, Option<Rc<Kernel>>>,
 }
 
 impl<'a> FileRows<'a> {
     pub(super) fn new(file: &'a str, filter: Filter<'a>, sink: &'a mut dyn Sink) -> Self {
-        Self { file, filter, sink, counts: Counts::default(), kernels: HashMap::new() }
+        Self { file, filter, sink, counts: SourceFile::default(), kernels: HashMap::new() }
     }
 
     /// The kernel of a name, parsed or looked up; `None` if it was not requested.

@@ -9,7 +9,7 @@ use ck_select_types::files;
 use ck_select_types::sheet::{self, Opened, Sheet};
 use ck_select_types::vocab::{Arch, Dtype, Op};
 
-use super::record::{Counts, MeasuredRow, Sink};
+use super::record::{MeasuredRow, Sink, SourceFile};
 use super::rows::{FileRows, Filter};
 use super::table::read_csv;
 use super::{DataError, json, log, parquet};
@@ -28,7 +28,7 @@ enum Format {
 /// Reads the rows of a file, in any format; text may be compressed with gzip. The file's sidecar says on which
 /// architecture rows were measured that do not record it; rows that are taken for those of another one are an
 /// error.
-pub(crate) fn read(path: &Path, filter: Filter<'_>, sink: &mut dyn Sink) -> Result<Counts, DataError> {
+pub(crate) fn read(path: &Path, filter: Filter<'_>, sink: &mut dyn Sink) -> Result<SourceFile, DataError> {
     let name = path.display().to_string();
     let archs = archs_beside(path)?;
     let only = archs.first().copied().filter(|_| archs.len() == 1);
@@ -48,11 +48,11 @@ pub(crate) fn read_text(
     text: &[u8],
     filter: Filter<'_>,
     sink: &mut dyn Sink,
-) -> Result<Counts, DataError> {
+) -> Result<SourceFile, DataError> {
     read_as(Opened::new(name, Box::new(text))?, FileRows::new(name, filter, sink))
 }
 
-fn read_as(opened: Opened<'_>, rows: FileRows<'_>) -> Result<Counts, DataError> {
+fn read_as(opened: Opened<'_>, rows: FileRows<'_>) -> Result<SourceFile, DataError> {
     match format(&opened)? {
         Format::Csv => read_csv(opened, rows),
         Format::Json => json::read(opened.text(), rows),

@@ -14,7 +14,7 @@ use ck_select_types::vocab::Dtype;
 
 use super::DataError;
 use super::problems::{columns as problem_columns, need_columns, op_of};
-use super::record::{Counts, Figures, MeasuredRow, verdict};
+use super::record::{Figures, MeasuredRow, SourceFile, verdict};
 use super::rows::{Fault, FileRows, Filter, RowOutcome};
 
 /// The columns that give a row's kernel.
@@ -269,7 +269,7 @@ impl<'a> TableRows<'a> {
 }
 
 /// Reads all rows of a benchmark CSV.
-pub(super) fn read_csv(opened: Opened<'_>, rows: FileRows<'_>) -> Result<Counts, DataError> {
+pub(super) fn read_csv(opened: Opened<'_>, rows: FileRows<'_>) -> Result<SourceFile, DataError> {
     let mut csv = Sheet::with_header(opened)?.rows;
     let mut table = TableRows::new(csv.header(), rows)?;
     loop {

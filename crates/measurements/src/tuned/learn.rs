@@ -73,8 +73,7 @@ impl Winners {
                 add_shape(&mut rows, shape, (pools[pool], &places[pool]), winner);
             }
             shapes.extend(own);
-            let arches = arch.into_iter().collect();
-            rows.finish(SourceFile { arches, ..SourceFile::new(&self.files[file]) });
+            rows.finish(SourceFile { path: self.files[file].clone(), ..SourceFile::default() });
         }
         Ok(WinnerRows { measurements: all, shapes })
     }

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use ck_select_measurements::Measurements;
-use ck_select_measurements::convert::{FileReport, Options, Progress, Reject, convert};
+use ck_select_measurements::convert::{Options, Progress, Reject, convert};
+use ck_select_measurements::{Measurements, SourceFile};
 
 /// The columns of upstream's benchmark of convolutions.
 pub(crate) const HEADER: &str = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,dilation_d,\
@@ -21,7 +21,7 @@ pub(crate) fn tried(
     inputs: &[PathBuf],
     output: &Path,
     options: &Options,
-) -> (Result<Vec<FileReport>, String>, Vec<Reject>) {
+) -> (Result<Vec<SourceFile>, String>, Vec<Reject>) {
     let mut rejects = Vec::new();
     let reports = convert(inputs, output, options, &AtomicBool::new(false), &mut |progress| {
         if let Progress::Reject(reject) = progress {

@@ -12,17 +12,17 @@ use ck_select_types::cells::Cell;
 use ck_select_types::sheet::Row;
 
 use super::DataError;
-use super::record::Counts;
+use super::record::SourceFile;
 use super::rows::FileRows;
 use super::table::TableRows;
 use batches::Batches;
 use values::Column;
 
 /// Reads all rows.
-pub(super) fn read(file: File, rows: FileRows<'_>) -> Result<Counts, DataError> {
+pub(super) fn read(file: File, rows: FileRows<'_>) -> Result<SourceFile, DataError> {
     let batches = Batches::open(rows.file, file)?;
     if batches.rows() == 0 {
-        return Ok(Counts::default());
+        return Ok(SourceFile::default());
     }
     let names_of_columns = batches.columns();
     let mut table = TableRows::new(&names_of_columns, rows)?;
