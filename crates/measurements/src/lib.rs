@@ -12,6 +12,7 @@
 mod conv;
 pub mod convert;
 pub mod digest;
+mod distinct;
 mod error;
 pub mod features;
 pub mod figures;

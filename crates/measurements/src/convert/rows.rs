@@ -1,6 +1,5 @@
 //! Rows of all files on their way into the table, chunk by chunk.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,6 +10,7 @@ use ck_select_types::vocab::Op;
 use md5::{Digest, Md5};
 
 use super::{Options, Progress, Reject, Target};
+use crate::distinct::Distinct;
 use crate::operation::numbers_runs;
 use crate::read::{DataError, Figures, MeasuredRow, Sink, note};
 
@@ -22,10 +22,10 @@ const ROWS: usize = 1 << 16;
 pub(super) struct Chunk {
     /// Every row's index in `kernels`.
     pub(super) kernel: Vec<u32>,
-    pub(super) kernels: Vec<Kernel>,
+    pub(super) kernels: Distinct<String, Kernel>,
     /// Every row's index in `problems`.
     pub(super) problem: Vec<u32>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Distinct<Problem, Problem>,
     /// Every row's index in `runs`.
     pub(super) run: Vec<u32>,
     pub(super) runs: Vec<String>,
@@ -34,8 +34,6 @@ pub(super) struct Chunk {
     pub(super) figures: Vec<Figures>,
     /// Hardware constants that the rows' files record.
     pub(super) hardware: Vec<(&'static str, i64)>,
-    kernel_places: HashMap<String, u32>,
-    problem_places: HashMap<Problem, u32>,
 }
 
 impl Chunk {
@@ -133,16 +131,8 @@ impl Sink for ChunkWriter<'_> {
             self.write()?;
         }
         let Self { chunk, of_file, options, .. } = self;
-        let kernel = chunk.kernel_places.get(&row.kernel.name).copied().unwrap_or_else(|| {
-            let kernel = chunk.kernels.len() as u32;
-            chunk.kernels.push(row.kernel.clone());
-            chunk.kernel_places.insert(row.kernel.name.clone(), kernel);
-            kernel
-        });
-        let problem = *chunk.problem_places.entry(*row.problem).or_insert_with(|| {
-            chunk.problems.push(*row.problem);
-            chunk.problems.len() as u32 - 1
-        });
+        let kernel = chunk.kernels.index_of(row.kernel.name.as_str(), || row.kernel.clone());
+        let problem = chunk.problems.index_of(row.problem, || *row.problem);
         let own = if numbers_runs(op) { "0" } else { &of_file.run };
         let run = options.run_id.as_deref().or(row.run_id).unwrap_or(own);
         if chunk.runs.last().map(String::as_str) != Some(run) {

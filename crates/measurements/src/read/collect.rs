@@ -27,23 +27,12 @@ impl<'a> FileBuilder<'a> {
 
     /// The index of a problem, which is added if it is new.
     pub(crate) fn problem(&mut self, problem: &Problem) -> u32 {
-        let Measurements { problems, problem_index, .. } = &mut *self.into;
-        *problem_index.entry(*problem).or_insert_with(|| {
-            problems.push(*problem);
-            problems.len() as u32 - 1
-        })
+        self.into.problems.index_of(problem, || *problem)
     }
 
     /// The index of a kernel, which is added if its name is new.
     pub(crate) fn kernel(&mut self, kernel: &Kernel) -> u32 {
-        let Measurements { kernels, kernel_index, .. } = &mut *self.into;
-        if let Some(&index) = kernel_index.get(&kernel.name) {
-            return index;
-        }
-        kernels.push(kernel.clone());
-        let index = kernels.len() as u32 - 1;
-        kernel_index.insert(kernel.name.clone(), index);
-        index
+        self.into.kernels.index_of(kernel.name.as_str(), || kernel.clone())
     }
 
     /// Adds a sweep of a problem, which may have a number; returns its index.

@@ -24,6 +24,7 @@ use ck_select_types::operation::Operation;
 use ck_select_types::problem::{InvalidField, Problem, Splits};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
+use crate::distinct::Distinct;
 pub use crate::error::DataError;
 use collect::RowCollector;
 pub(crate) use collect::{FileBuilder, note};
@@ -151,8 +152,8 @@ impl RecordedConstant {
 pub struct Measurements {
     scope: RowScope,
     options: ReadOptions,
-    problems: Vec<Problem>,
-    kernels: Vec<Kernel>,
+    problems: Distinct<Problem, Problem>,
+    kernels: Distinct<String, Kernel>,
     rows: Vec<Row>,
     sweeps: Vec<Sweep>,
     sources: Vec<SourceFile>,
@@ -161,8 +162,6 @@ pub struct Measurements {
     models: HashMap<u32, String>,
     /// Hardware constants recorded in files.
     hardware: Vec<RecordedConstant>,
-    problem_index: HashMap<Problem, u32>,
-    kernel_index: HashMap<String, u32>,
 }
 
 impl Measurements {
@@ -176,16 +175,14 @@ impl Measurements {
         Self {
             scope,
             options,
-            problems: Vec::new(),
-            kernels: Vec::new(),
+            problems: Distinct::default(),
+            kernels: Distinct::default(),
             rows: Vec::new(),
             sweeps: Vec::new(),
             sources: Vec::new(),
             failures: Vec::new(),
             models: HashMap::new(),
             hardware: Vec::new(),
-            problem_index: HashMap::new(),
-            kernel_index: HashMap::new(),
         }
     }
 
@@ -245,8 +242,7 @@ impl Measurements {
     /// Only some rows, by their index and content.
     #[must_use]
     pub fn keeping(&self, keep: impl Fn(usize, &Row) -> bool) -> Self {
-        let mut part =
-            Self { problems: Vec::new(), problem_index: HashMap::new(), sweeps: Vec::new(), ..self.clone() };
+        let mut part = Self { problems: Distinct::default(), sweeps: Vec::new(), ..self.clone() };
         part.rows.clear();
         let mut sweeps: HashMap<u32, u32> = HashMap::new();
         for (source, rows) in part.sources.iter_mut().zip(self.rows_of_files()) {
@@ -255,12 +251,8 @@ impl Measurements {
                 if !keep(index, row) {
                     continue;
                 }
-                let next = part.problems.len() as u32;
                 let same = self.problems[row.problem as usize];
-                let problem = *part.problem_index.entry(same).or_insert_with(|| {
-                    part.problems.push(same);
-                    next
-                });
+                let problem = part.problems.index_of(&same, || same);
                 let sweep = *sweeps.entry(row.sweep).or_insert_with(|| {
                     part.sweeps.push(Sweep { problem, ..self.sweeps[row.sweep as usize] });
                     part.sweeps.len() as u32 - 1
@@ -481,10 +473,11 @@ mod tests {
     #[test]
     fn a_part_has_the_rows_of_its_problems() {
         let mut measurements = Measurements::new(RowScope::all(Op::Conv));
-        let row =
-            |c: i64, kernel: &str| format!("grouped_conv_forward_bf16_2d_{kernel},{c},64,8,8,3,3,0.5,10\n");
+        let row = |c: i64, kernel: &str| {
+            format!("grouped_conv_forward_bf16_2d_{kernel},{c},64,8,8,3,3,0.5,10,net{c}\n")
+        };
         let text = |c: i64| row(c, "16x64x64_compv3") + &row(c, "64x64x64_compv3");
-        let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
+        let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops,model\n";
         for (name, problems) in [("a.csv", [16, 32]), ("b.csv", [48, 16])] {
             let rows: String = problems.iter().map(|&c| text(c)).collect();
             measurements.add_text(name, format!("{header}{rows}").as_bytes()).unwrap();

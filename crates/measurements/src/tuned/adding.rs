@@ -26,25 +26,19 @@ impl Winners {
     }
 
     pub(super) fn kernel(&mut self, name: &str, op: Op) -> Result<u32, String> {
-        if let Some(&index) = self.kernel_index.get(name) {
+        if let Some(index) = self.kernels.find(name) {
             return Ok(index);
         }
         let kernel = Kernel::from_name(name).map_err(|error| error.to_string())?;
         if kernel.op() != op {
             return Err(format!("'{name}' is a kernel of {}, expected one of {op}", kernel.op()));
         }
-        Ok(self.kernel_of(kernel))
+        Ok(self.kernel_of(&kernel))
     }
 
     /// The index of a kernel, which is added if no row before had it.
-    pub(super) fn kernel_of(&mut self, kernel: Kernel) -> u32 {
-        if let Some(&index) = self.kernel_index.get(&kernel.name) {
-            return index;
-        }
-        let index = self.kernels.len() as u32;
-        self.kernel_index.insert(kernel.name.clone(), index);
-        self.kernels.push(kernel);
-        index
+    pub(super) fn kernel_of(&mut self, kernel: &Kernel) -> u32 {
+        self.kernels.index_of(kernel.name.as_str(), || kernel.clone())
     }
 }
 

@@ -92,7 +92,7 @@ impl Winners {
             let kernel = key.kernel(config).map_err(|fault| {
                 LeftOut::new("tables with other kernels", &file, format!("{tokens}: {fault}"))
             })?;
-            let kernel = self.kernel_of(Kernel { name: kernel.name(), kind: KernelKind::Moe(kernel) });
+            let kernel = self.kernel_of(&Kernel { name: kernel.name(), kind: KernelKind::Moe(kernel) });
             let config =
                 TunedConfig { kernel, parts: 1, us: f64::NAN, line: u64::from(tokens), marked: true };
             self.shapes.push(TunedShape {

@@ -1,6 +1,6 @@
 //! The shapes of tuned tables: problems on GPUs, each with the configurations that were timed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ck_select_model::estimate::Device;
@@ -8,6 +8,7 @@ use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::{InvalidField, Problem, Splits};
 use ck_select_types::vocab::Arch;
 
+use crate::distinct::Distinct;
 use crate::read::{DataError, RowScope};
 
 /// What was left out of folders: for each kind of file how many, and what is wrong with the first.
@@ -17,7 +18,7 @@ pub type LeftOutFiles = BTreeMap<&'static str, (usize, String)>;
 #[derive(Debug, Clone, Default)]
 pub struct Winners {
     /// The distinct kernels, by name.
-    pub kernels: Vec<Kernel>,
+    pub(super) kernels: Distinct<String, Kernel>,
     /// The shapes, in the order of their first rows.
     pub shapes: Vec<TunedShape>,
     /// Rows of kernels of other libraries, left out.
@@ -29,7 +30,6 @@ pub struct Winners {
     pub(super) files: Vec<PathBuf>,
     /// The unknown columns of each file.
     pub(super) ignored: Vec<Vec<String>>,
-    pub(super) kernel_index: HashMap<String, u32>,
 }
 
 /// A problem on a GPU, with the configurations of its rows.
@@ -126,6 +126,11 @@ impl TunedShape {
 }
 
 impl Winners {
+    /// The distinct kernels of the rows.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
     /// The files, each with its GPUs, in order.
     pub fn gpus(&self) -> Vec<(&Path, TunedGpu)> {
         let all: BTreeSet<_> = self.shapes.iter().map(|shape| (shape.file, shape.gpu())).collect();

@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         }
         // Families, and AITER's tables, have other kernels on each architecture.
         let arch_of_pool = asked.or(arch);
-        let is_measured = |kernel: &Kernel| tables.kernels.iter().any(|other| other.kind == kernel.kind);
+        let is_measured = |kernel: &Kernel| tables.kernels().iter().any(|other| other.kind == kernel.kind);
         let keeps = args.allow.has(Allowance::Unbuildable);
         let pool = pools::buildable(pool, pool_on(arch_of_pool)?, arch_of_pool, keeps, is_measured)?;
         let pool = Arc::new(pool);
