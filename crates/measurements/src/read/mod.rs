@@ -244,6 +244,7 @@ impl Measurements {
     pub fn keeping(&self, keep: impl Fn(usize, &Row) -> bool) -> Self {
         let mut part = Self { problems: Distinct::default(), sweeps: Vec::new(), ..self.clone() };
         part.rows.clear();
+        part.models.clear();
         let mut sweeps: HashMap<u32, u32> = HashMap::new();
         for (source, rows) in part.sources.iter_mut().zip(self.rows_of_files()) {
             source.rows = 0;
@@ -253,6 +254,9 @@ impl Measurements {
                 }
                 let same = self.problems[row.problem as usize];
                 let problem = part.problems.index_of(&same, || same);
+                if let Some(model) = self.model_of(row.problem) {
+                    part.models.entry(problem).or_insert_with(|| model.to_owned());
+                }
                 let sweep = *sweeps.entry(row.sweep).or_insert_with(|| {
                     part.sweeps.push(Sweep { problem, ..self.sweeps[row.sweep as usize] });
                     part.sweeps.len() as u32 - 1
@@ -486,5 +490,7 @@ mod tests {
         assert_eq!((part.problems().len(), part.rows().len(), part.runs().len()), (1, 4, 2));
         assert_eq!(part.sources().iter().map(|source| source.rows).collect::<Vec<_>>(), [2, 2]);
         assert_eq!(part.problems()[0], measurements.problems()[0]);
+        let last = measurements.only(&[2]);
+        assert_eq!((last.model_of(0), measurements.model_of(0)), (Some("net48"), Some("net16")));
     }
 }
