@@ -103,7 +103,6 @@ fn a_forest_has_every_number_of_its_text() {
     let objective = forest.objective();
     assert_eq!((objective.name(), objective.transform()), ("regression", Transform::Identity));
     assert!(!forest.averaged());
-    assert_eq!(forest.parameters(), Some("[boosting: gbdt]\n[objective: regression]"));
     assert_eq!((forest.max_depth(), forest.leaf_count(), forest.node_count()), (2, 7, 5));
 
     let uses = forest.feature_uses();
@@ -119,7 +118,6 @@ fn a_forest_has_every_number_of_its_text() {
     assert_eq!(tree.category_sets().words(1), [1, 4]);
     assert_eq!(tree.leaf_counts(), [10, 10, 25]);
     assert_eq!(tree.internal_counts(), [45, 35]);
-    assert_eq!(tree.shrinkage(), 0.1);
 }
 
 #[test]
@@ -184,7 +182,6 @@ fn optional_fields_of_a_tree_default_to_zero() {
     assert_eq!(tree.internal_values(), [0.0; 3]);
     assert_eq!(tree.internal_counts(), [0; 3]);
     assert_eq!(tree.leaf_counts(), [0; 4]);
-    assert_eq!(forest.parameters(), None);
     assert_eq!(forest.predict(&[100.0, 65.0, 0.0]), Ok(2.0));
 }
 

@@ -140,7 +140,6 @@ pub struct Forest {
     objective: Objective,
     averaged: bool,
     trees: Vec<Tree>,
-    parameters: Option<String>,
 }
 
 impl Forest {
@@ -180,7 +179,7 @@ impl Forest {
         packed::read(reader).map(Forest::from_contents)
     }
 
-    fn from_contents(Contents { header, trees, parameters }: Contents) -> Forest {
+    fn from_contents(Contents { header, trees }: Contents) -> Forest {
         Forest {
             version: header.version,
             feature_names: header.feature_names,
@@ -188,7 +187,6 @@ impl Forest {
             objective: header.objective,
             averaged: header.averaged,
             trees,
-            parameters,
         }
     }
 
@@ -225,11 +223,6 @@ impl Forest {
     /// Whether a prediction is the trees' average (a random forest) instead of their sum.
     pub fn averaged(&self) -> bool {
         self.averaged
-    }
-
-    /// The training parameters as LightGBM wrote them, one `[key: value]` per line, if the text has them.
-    pub fn parameters(&self) -> Option<&str> {
-        self.parameters.as_deref()
     }
 
     /// Checks a row once, for several answers about it.

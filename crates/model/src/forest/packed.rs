@@ -120,9 +120,9 @@ pub(super) fn read(reader: impl Read) -> Result<Contents, ReadError> {
         let position = || TextPosition::line(1).tree(tree);
         trees.push(read_tree(parts.next(position)?, position(), features)?);
     }
-    let parameters = sections::end(&header, parts.next(|| TextPosition::line(1))?, Before::default(), count)?;
+    sections::end(&header, parts.next(|| TextPosition::line(1))?, Before::default(), count)?;
     parts.end()?;
-    Ok(Contents { header, trees, parameters })
+    Ok(Contents { header, trees })
 }
 
 fn read_tree(bytes: &[u8], position: TextPosition, features: usize) -> Result<Tree, ForestError> {

@@ -21,7 +21,6 @@ const END: &[u8] = b"end of trees";
 pub(super) struct Contents {
     pub(super) header: Header,
     pub(super) trees: Vec<Tree>,
-    pub(super) parameters: Option<String>,
 }
 
 /// What precedes a part of a text.
@@ -44,45 +43,19 @@ pub(super) fn read(reader: impl BufRead) -> Result<Contents, ReadError> {
     }
     trees.shrink_to_fit();
     text.read_rest()?;
-    let parameters = end(&header, &text.bytes, text.before, trees.len())?;
-    Ok(Contents { header, trees, parameters })
+    end(&header, &text.bytes, text.before, trees.len())?;
+    Ok(Contents { header, trees })
 }
 
-/// What follows the trees: checks their number, and keeps the parameters.
-pub(super) fn end(
-    header: &Header,
-    text: &[u8],
-    before: Before,
-    trees: usize,
-) -> Result<Option<String>, ForestError> {
+/// Checks what follows the trees: their number, and that parameters of the training, which nobody reads, end.
+pub(super) fn end(header: &Header, text: &[u8], before: Before, trees: usize) -> Result<(), ForestError> {
     let mut lines = Lines::after(utf8(text, before)?, before.lines);
     lines.next();
     header.validate_trees(trees, lines.here())?;
-    Ok(parameters(lines)?.map(str::to_owned))
-}
-
-/// Maximum size of the parameters; LightGBM writes about five thousand bytes.
-const MOST_PARAMETERS: usize = 1 << 20;
-
-/// The lines between `parameters:` and `end of parameters`, if the text has them.
-fn parameters(mut lines: Lines<'_>) -> Result<Option<&str>, ForestError> {
-    if !lines.any(|line| line == "parameters:") {
-        return Ok(None);
+    if lines.any(|line| line == "parameters:") && !lines.any(|line| line == "end of parameters") {
+        return Err(lines.here().truncated("`end of parameters`"));
     }
-    let start = lines.here();
-    let text = lines.rest();
-    loop {
-        // The section ends where the end's line begins, so that it is kept verbatim.
-        let before = text.len() - lines.rest().len();
-        match lines.next() {
-            Some("end of parameters") if before <= MOST_PARAMETERS => return Ok(Some(text[..before].trim())),
-            Some("end of parameters") => {
-                return Err(start.found(&format!("{before} bytes of parameters"), "at most 1 MiB"));
-            }
-            Some(_) => {}
-            None => return Err(lines.here().truncated("`end of parameters`")),
-        }
-    }
+    Ok(())
 }
 
 /// A text that is read part by part.
@@ -236,7 +209,9 @@ mod tests {
     fn text_after_the_trees_is_no_tree() {
         let contents = read(SMALL.as_bytes()).unwrap();
         assert_eq!(contents.trees.len(), 3);
-        assert_eq!(contents.parameters.as_deref(), Some("Tree=9\nend of trees"));
+        let cut = SMALL.trim_end().strip_suffix("end of parameters").unwrap();
+        let Err(ReadError::Text(error)) = read(cut.as_bytes()) else { panic!("{cut}") };
+        assert!(error.to_string().contains("the text ends, expected `end of parameters`"), "{error}");
     }
 
     /// Whatever pieces it is read in, too.
@@ -260,28 +235,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    fn found(text: &str) -> Result<Option<&str>, String> {
-        parameters(Lines::new(text)).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn parameters_are_kept_as_they_stand() {
-        assert_eq!(found("a:\n\nb\n"), Ok(None));
-        assert_eq!(found("parameters:\nend of parameters\n"), Ok(Some("")));
-        let text =
-            "importances:\r\na=1\r\n\r\nparameters:\r\n[a: b]\r\n# c\r\n\r\n[d: ]\r\n\r\nend of parameters";
-        assert_eq!(found(text), Ok(Some("[a: b]\r\n# c\r\n\r\n[d: ]")));
-    }
-
-    #[test]
-    fn the_length_of_parameters_is_bounded() {
-        let text = |length| format!("parameters:\n{}\nend of parameters\n", "x".repeat(length));
-        assert!(found(&text(MOST_PARAMETERS - 1)).is_ok());
-        assert_eq!(
-            found(&text(MOST_PARAMETERS)).unwrap_err(),
-            "line 1: found `1048577 bytes of parameters`, expected at most 1 MiB"
-        );
     }
 }

@@ -14,7 +14,6 @@ pub struct Tree {
     pub(super) gains: Vec<f32>,
     pub(super) internal_counts: Vec<i32>,
     pub(super) leaf_counts: Vec<i32>,
-    pub(super) shrinkage: f64,
     pub(super) depth: usize,
 }
 
@@ -76,11 +75,6 @@ impl Tree {
             Target::Node(node) => self.internal_counts[node],
             Target::Leaf(leaf) => self.leaf_counts[leaf],
         }
-    }
-
-    /// The factor that training applied to the values, which already include it; 1 if the text has none.
-    pub fn shrinkage(&self) -> f64 {
-        self.shrinkage
     }
 
     /// The maximum number of nodes on a path from the root to a leaf; 0 for a tree that is one leaf.

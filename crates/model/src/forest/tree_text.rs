@@ -30,6 +30,8 @@ pub(super) fn parse(fields: &Fields<'_>, features: usize) -> Result<Tree, Forest
     {
         return Err(linear.position.unsupported(linear.value, "0, leaves that are constants"));
     }
+    // The values include it already.
+    fields.get("shrinkage").map_or(Ok(1.0), |field| field.number("a number", |_: f64| true))?;
     let leaves: i32 = fields.need("num_leaves")?.number("an integer of at least 1", |leaves| leaves >= 1)?;
     let num_cat: u32 = fields.need("num_cat")?.number("an integer of at least 0", |_| true)?;
     let per_leaf = Count { expected: leaves.unsigned_abs() as usize, because: "num_leaves" };
@@ -48,7 +50,6 @@ pub(super) fn parse(fields: &Fields<'_>, features: usize) -> Result<Tree, Forest
         gains: list_or_zeros(fields, "split_gain", per_node, "a number", |_| true)?,
         internal_counts: list_or_zeros(fields, "internal_count", per_node, "an integer", |_| true)?,
         leaf_counts: list_or_zeros(fields, "leaf_count", per_leaf, "an integer", |_| true)?,
-        shrinkage: fields.get("shrinkage").map_or(Ok(1.0), |field| field.number("a number", |_| true))?,
     })
 }
 
