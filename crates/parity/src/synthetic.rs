@@ -43,6 +43,7 @@ fn training_value(column: usize, random: &mut Random) -> f64 {
 pub fn training(rows: usize, seed: u64) -> Matrix<'static> {
     let mut random = Random(seed);
     let mut data = Matrix { width: WIDTH, ..Matrix::default() };
+    let mut block = Vec::with_capacity(rows * WIDTH);
     for _ in 0..rows {
         let row: Vec<f64> = (0..WIDTH).map(|column| training_value(column, &mut random)).collect();
         let or_zero = |value: f64| if value.is_nan() { 0.3 } else { value };
@@ -57,8 +58,9 @@ pub fn training(rows: usize, seed: u64) -> Matrix<'static> {
             + ((row[8] * 7.0) % 11.0) * 0.1
             + random.unit() * 0.2;
         data.labels.push((label + 4.0).max(0.1) as f32);
-        data.push(&row);
+        block.extend(row);
     }
+    data.blocks.push(block.into());
     data
 }
 

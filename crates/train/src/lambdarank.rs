@@ -142,6 +142,8 @@ impl Lambdarank {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
     use crate::lightgbm::{Booster, Matrix};
 
@@ -173,7 +175,7 @@ mod tests {
                     .labels
                     .push((30.0 + 4.0 * row[0] - row[1] * row[2] + noise).clamp(0.0, 100.0).round() as f32);
                 matrix.weights.push(weight);
-                matrix.push(&row);
+                matrix.blocks.push(Cow::Owned(row.to_vec()));
             }
             matrix.groups.push(size as i32);
             problems.push(start..start + size);

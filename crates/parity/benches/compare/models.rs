@@ -153,18 +153,20 @@ impl Recipe {
         let estimator = Estimator::new(device);
         let mut random = Random(u64::from(VERSION));
         let mut data = Matrix { width: setting.extractor.schema.len(), ..Matrix::default() };
+        let mut block = Vec::new();
         for _ in 0..self.problems {
             let problem = (setting.problem)(&mut random);
             for number in 0..self.kernels {
                 let all = self.kernels >= setting.pool.len();
                 let kernel = &setting.pool[if all { number } else { random.below(setting.pool.len()) }].kind;
-                data.push(&setting.extractor.row(&problem, kernel).expect("a described kernel"));
+                block.extend(setting.extractor.row(&problem, kernel).expect("a described kernel"));
                 let shape = estimator.shape(kernel).expect("a type that the GPU multiplies");
                 let us = estimator.time(&estimator.load(&problem), &shape);
                 let noise = 1.0 + 0.06 * (random.unit() + random.unit() + random.unit() - 1.5);
                 data.labels.push((problem.flops() / us * 1e-6 * noise).ln_1p() as f32);
             }
         }
+        data.blocks.push(block.into());
         data
     }
 }

@@ -33,14 +33,6 @@ impl Matrix<'_> {
     pub fn height(&self) -> usize {
         self.labels.len()
     }
-
-    /// Adds a row to the last block, which must be owned by the matrix.
-    pub fn push(&mut self, row: &[f64]) {
-        match self.blocks.last_mut() {
-            Some(Cow::Owned(block)) => block.extend_from_slice(row),
-            _ => self.blocks.push(Cow::Owned(row.to_vec())),
-        }
-    }
 }
 
 /// LightGBM's binned copy of a matrix.

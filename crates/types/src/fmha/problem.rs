@@ -5,7 +5,7 @@ use std::fmt;
 use super::{DTYPES, dtype_words};
 use crate::cells::Fields;
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, Field, InvalidField, Kind, Record, fields, positions, values};
+use crate::field::{self, Field, InvalidField, Kind, Record, fields, values};
 use crate::given::{FieldName, Given};
 use crate::vocab::{
     Arch, Dtype, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaQscale,
@@ -138,9 +138,6 @@ pub(super) const MORE_COLUMNS: [&[&str]; 13] = {
     alone
 };
 
-const POSITIONS: [usize; 13] = positions(FmhaProblem::FIELDS, &FMHA_COLUMNS);
-const MORE_POSITIONS: [usize; 13] = positions(FmhaProblem::FIELDS, &FMHA_MORE_COLUMNS);
-
 impl FmhaProblem {
     /// Forward fp16 attention of one sequence of lengths `[queries, keys]`, with as many heads of keys as of
     /// queries; set the other fields by struct update.
@@ -151,18 +148,6 @@ impl FmhaProblem {
     /// The problem for the kernels of another stage.
     pub const fn stage(self, family: FmhaFamily) -> Self {
         Self { family, ..self }
-    }
-
-    /// The values of [`FMHA_COLUMNS`].
-    pub fn columns(&self) -> [i64; 13] {
-        let values = values(self);
-        POSITIONS.map(|index| values[index])
-    }
-
-    /// The values of [`FMHA_MORE_COLUMNS`].
-    pub fn more_columns(&self) -> [i64; 13] {
-        let values = values(self);
-        MORE_POSITIONS.map(|index| values[index])
     }
 
     /// The problem of which only the sizes are known that a table always has.

@@ -97,12 +97,6 @@ impl ConfigTable {
         let all: Vec<String> = version.chain(entries).collect();
         format!("{{\n{}\n}}\n", all.join(",\n"))
     }
-
-    /// The token count, and its configuration, that engines take for another: the nearest, of two the lower.
-    pub fn nearest(&self, tokens: u32) -> Option<(u32, &TritonConfig)> {
-        let nearest = self.rows.iter().min_by_key(|(key, _)| key.abs_diff(tokens));
-        nearest.map(|(&key, config)| (key, config))
-    }
 }
 
 #[cfg(test)]
@@ -132,13 +126,6 @@ mod tests {
         let versioned = text.replacen("{\n", "{\n    \"triton_version\": \"3.6.0\",\n", 1);
         let table = parse(&versioned).unwrap();
         assert_eq!((table.triton.as_deref(), table.to_text()), (Some("3.6.0"), versioned));
-    }
-
-    #[test]
-    fn the_nearest_key_answers_and_of_two_the_lower() {
-        let table = parse(&format!("{{\"8\": {{{ENTRY}}}, \"16\": {{{ENTRY}}}}}")).unwrap();
-        let nearest = |tokens| table.nearest(tokens).unwrap().0;
-        assert_eq!([1, 12, 13, 900].map(nearest), [8, 8, 16, 16]);
     }
 
     #[test]
