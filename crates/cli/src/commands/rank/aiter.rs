@@ -8,7 +8,7 @@ use ck_select_enumerate::rules::{AiterRules, Rules};
 use super::super::gpu::{expect_units, reason};
 use super::super::pools;
 use super::super::tuned_table::TunedTable;
-use super::{Args, NO_PROBLEM, Problems, Query, hardware, is_about_the_problem};
+use super::{Args, Query, hardware, is_about_the_problem};
 use crate::error::CliError;
 use crate::output::Output;
 
@@ -36,34 +36,13 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         let output = Output::create(args.output.as_deref())?;
         TunedTable::new(family, &kernels, (arch, hardware.num_cus), output)
     };
-    if let Some(problem) = query.problem {
-        let mut table = create()?;
-        push(&mut table, &ranker, &query, None, &problem)?;
-        return table.finish();
-    }
-    let path = args.problems.as_deref().ok_or_else(|| CliError::usage(NO_PROBLEM))?;
-    let mut problems = Problems::open(path, ranker.pool().op(), &query.defaults, hardware)?;
-    let mut table = create()?;
-    while let Some((label, problem)) = problems.next()? {
-        push(&mut table, &ranker, &query, Some(&label), &problem)?;
-    }
-    problems.finish();
-    query.notes.say(&path.display().to_string())?;
+    let table = query.each(hardware, create, |table, label, problem| {
+        match add_best(table, &ranker, &query, problem)? {
+            Some(reason) => query.notes.skip(label, reason).map(drop),
+            None => Ok(()),
+        }
+    })?;
     table.finish()
-}
-
-/// Adds a row for a problem. One of a file that has none is counted.
-fn push(
-    table: &mut TunedTable<'_>,
-    ranker: &Ranker,
-    query: &Query<'_>,
-    label: Option<&str>,
-    problem: &Problem,
-) -> Result<(), CliError> {
-    if let Some(reason) = add_best(table, ranker, query, problem)? {
-        query.notes.skip(label, reason)?;
-    }
-    Ok(())
 }
 
 /// Adds the best kernel of a problem that a table can name, in the best of the splits if the problem leaves

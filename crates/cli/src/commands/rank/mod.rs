@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ck_select::directory::{Model, ModelKey, Target};
 use ck_select::embedded;
 use ck_select::estimate::GpuOverride;
+use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
 #[cfg(feature = "offline")]
 use ck_select::moe::engine::Engine;
@@ -309,6 +310,35 @@ impl<'a> Query<'a> {
         Ok(problem.checked()?.among(self.args.splits.list()))
     }
 
+    /// Calls `take` with the problem, or with those of the file and their labels, and what `begin` made once the head
+    /// of the file was read.
+    #[cfg(feature = "offline")]
+    fn each<T>(
+        &self,
+        hardware: Hardware,
+        begin: impl FnOnce() -> Result<T, CliError>,
+        mut take: impl FnMut(&mut T, Option<&str>, &Problem) -> Result<(), CliError>,
+    ) -> Result<T, CliError> {
+        if let Some(problem) = &self.problem {
+            let mut table = begin()?;
+            return take(&mut table, None, problem).map(|()| table);
+        }
+        let (mut problems, file) = self.file(hardware)?;
+        let mut table = begin()?;
+        while let Some((label, problem)) = problems.next()? {
+            take(&mut table, Some(&label), &problem)?;
+        }
+        problems.finish();
+        self.notes.say(&file)?;
+        Ok(table)
+    }
+
+    /// The file of problems, and its name. Rows that name other constants than those of the GPU are errors.
+    fn file(&self, hardware: Hardware) -> Result<(Problems, String), CliError> {
+        let path = self.args.problems.as_deref().ok_or_else(|| CliError::usage(NO_PROBLEM))?;
+        Ok((Problems::open(path, self.op, &self.defaults, hardware)?, path.display().to_string()))
+    }
+
     /// Ranks the problem or those of the file, and writes all rows under their header.
     fn write(&self, ranking: &Rows<'_>) -> Result<(), CliError> {
         let rows = || {
@@ -325,10 +355,9 @@ impl<'a> Query<'a> {
     }
 
     /// Ranks a block of problems while the next one is read and the previous one's rows are written, in file
-    /// order. Rows that name other constants than those of the GPU are errors.
+    /// order.
     fn write_file(&self, ranking: &Rows<'_>, mut rows: StreamedTable) -> Result<(), CliError> {
-        let path = self.args.problems.as_deref().ok_or_else(|| CliError::usage(NO_PROBLEM))?;
-        let mut problems = Problems::open(path, self.op, &self.defaults, hardware(ranking.ranker))?;
+        let (mut problems, file) = self.file(hardware(ranking.ranker))?;
         let threads = rayon::current_num_threads();
         let at_once = BLOCK_ROWS / self.top.min(self.kernels).max(1);
         let at_once = at_once.min(BLOCK_PROBLEMS).max(2 * threads);
@@ -359,7 +388,7 @@ impl<'a> Query<'a> {
         }
         write(ranked)?;
         problems.finish();
-        self.notes.say(&path.display().to_string())?;
+        self.notes.say(&file)?;
         rows.finish()
     }
 }

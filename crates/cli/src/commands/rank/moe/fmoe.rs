@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use ck_select::kernel::KernelKind;
 use ck_select::moe::MoeProblem;
-use ck_select::problem::{FieldSet, Problem, ProblemDefaults};
+use ck_select::problem::{FieldSet, ProblemDefaults};
 use ck_select::ranking::{RankScratch, Ranker};
 use ck_select::sheet::aiter::FMOE_COLUMNS;
 use ck_select::vocab::{Arch, Dtype, GemmLibrary, MoeActivation, MoeQuant, Op};
@@ -13,7 +13,7 @@ use ck_select::vocab::{Arch, Dtype, GemmLibrary, MoeActivation, MoeQuant, Op};
 use super::super::super::gpu::{expect_units, reason};
 use super::super::super::tuned_table::torch_type;
 use super::super::rows::hardware;
-use super::super::{Args, NO_PROBLEM, Problems, Query};
+use super::super::{Args, Query};
 use super::stages::{SHARES, StageRanker, both_stages};
 use crate::error::CliError;
 use crate::output::Output;
@@ -34,37 +34,26 @@ fn write(args: &Args, ranker: &Ranker, defaults: ProblemDefaults) -> Result<(), 
         refuse!("--format aiter: give --arch, of whose GPUs the table is");
     };
     expect_units("--format aiter", arch, args.ranker.arch.units()?)?;
-    let units = hardware(ranker).num_cus;
+    let hardware = hardware(ranker);
     let query = Query::new(args, ranker.pool(), defaults)?;
-    let output = || Output::create(args.output.as_deref());
-    let new = |output| StreamedTable::new(Format::Csv, output, FMOE_COLUMNS.to_vec());
     let stages = StageRanker { ranker, arch: Some(arch) };
     let mut seen = HashSet::new();
-    let mut row = |label: Option<&str>, problem: &Problem| -> Result<Option<Vec<Cell>>, CliError> {
+    let create = || {
+        let output = Output::create(args.output.as_deref())?;
+        Ok(StreamedTable::new(Format::Csv, output, FMOE_COLUMNS.to_vec()))
+    };
+    let table = query.each(hardware, create, |table, label, problem| {
         let Some(problem) = both_stages(problem).filter(|problem| seen.insert(*problem)) else {
-            return Ok(None);
+            return Ok(());
         };
         match best_pair(&stages, &problem)? {
             Ok(pair) => {
                 query.notes.count(FieldSet::NONE);
-                Ok(Some(cells(&problem, units, arch, &pair)))
+                table.push(cells(&problem, hardware.num_cus, arch, &pair))
             }
-            Err(reason) => query.notes.skip(label, reason).map(|_| None),
+            Err(reason) => query.notes.skip(label, reason).map(drop),
         }
-    };
-    if let Some(problem) = query.problem {
-        let mut table = new(output()?);
-        row(None, &problem)?.into_iter().try_for_each(|row| table.push(row))?;
-        return table.finish();
-    }
-    let path = args.problems.as_deref().ok_or_else(|| CliError::usage(NO_PROBLEM))?;
-    let mut problems = Problems::open(path, ranker.pool().op(), &query.defaults, hardware(ranker))?;
-    let mut table = new(output()?);
-    while let Some((label, problem)) = problems.next()? {
-        row(Some(&label), &problem)?.into_iter().try_for_each(|row| table.push(row))?;
-    }
-    problems.finish();
-    query.notes.say(&path.display().to_string())?;
+    })?;
     table.finish()
 }
 
