@@ -309,6 +309,18 @@ def mixtures() -> Iterator[Line]:
         "mixtures of experts", Place(MOE, "Measured", "the best kernel for all; a random one", (1, 1)),
         lambda: efficiency("estimate", unseen_models, "--arch", "sm_90", names="fixed random"),
     )  # fmt: skip
+    fp8 = [H200 / "moe" / "moe_triton_fp8.unseen.parquet"]
+    untrained = "--allow", "untrained", "--where", "dtype=fp8"
+    for words, model, more, names in (
+        ("the model in fp8", "models/moe_bf16_sm90", untrained, "mean p10 best3"),
+        ("the universal model in fp8", "embedded:universal", (), "mean p10 best3"),
+        ("the estimate in fp8", "estimate", (), "mean p10 best3"),
+        ("a random one of those with a time", "estimate", (), "random"),
+    ):
+        yield Line(
+            "mixtures of experts", Place(MOE, "Measured", words, (1, 1)),
+            lambda model=model, more=more, names=names: efficiency(model, fp8, "--arch", "sm_90", *more, names=names),
+        )  # fmt: skip
 
 
 LINES = [

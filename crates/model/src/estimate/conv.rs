@@ -51,6 +51,7 @@ impl OperationEstimate for ConvProblem {
             groups: g,
             list: Groups::NONE,
             experts: None,
+            block_scales: false,
             together,
             images,
             bytes: in_bytes + filter_bytes + out_bytes,
@@ -99,6 +100,7 @@ impl Kernel {
             direct_c: false,
             sharing: 1.0,
             scaled_per_depth: 0.0,
+            scales_steps: false,
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct Load {
     pub(super) list: Groups,
     /// The experts of a mixture, whose rows are tiled by expert.
     pub(super) experts: Option<Experts>,
+    /// Whether blocks of the operands of a mixture have scales, of which the names of Triton's kernels say nothing.
+    pub(super) block_scales: bool,
     /// Contiguous elements in A, B and the result: the largest power of two that divides the contiguous
     /// extent.
     pub(super) together: [f64; 3],

@@ -24,13 +24,11 @@ pub struct Shape {
     pub(super) ahead: f64,
     /// Of the pipeline `compv5`, which the formula treats as `compv3`.
     pub(super) compv5: bool,
-    /// Workgroups that a compute unit holds, at least 1.
-    pub(super) resident: f64,
+    /// What fits, and what fits if the problem's blocks have scales.
+    pub(super) occupancy: Occupancy,
+    pub(super) with_scales: Occupancy,
     /// Share of a compute unit's SIMDs that one workgroup occupies.
     pub(super) occupied: f64,
-    /// Cycles as a multiple of those that they were if the kernel had all registers and the shared memory
-    /// that it needs.
-    pub(super) lacking: f64,
     /// Multiply-adds of its type that a compute unit does in a cycle.
     pub(super) macs: f64,
     /// Cycles of a step's matrix instructions on all SIMDs.
@@ -63,6 +61,16 @@ pub struct Shape {
     pub(super) beside: f64,
     /// Cycles that storing the tile takes less because results do not pass through shared memory first.
     pub(super) unshuffled: f64,
+}
+
+/// Workgroups on a compute unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Occupancy {
+    /// Workgroups that a compute unit holds, at least 1.
+    pub(super) resident: f64,
+    /// Cycles as a multiple of those that they were if the kernel had all registers and the shared memory
+    /// that it needs.
+    pub(super) lacking: f64,
 }
 
 /// Why a kernel has no estimate on a device.
@@ -105,6 +113,8 @@ pub(super) struct Kernel {
     pub(super) sharing: f64,
     /// How often a result is multiplied by scales for each element of the depth.
     pub(super) scaled_per_depth: f64,
+    /// Multiplies each step's products by scales, for problems whose blocks have some.
+    pub(super) scales_steps: bool,
 }
 
 impl Shape {
@@ -116,7 +126,7 @@ impl Shape {
             return Err(ShapeError { dtype });
         }
         let &Step { constants, ahead, waves, threads, staged, stages, .. } = &step;
-        let [resident, lacking] = step.occupancy();
+        let occupancy = step.occupancy(step.registers());
         let own_parts = match ahead {
             _ if !kernel.two_stage => 1.0,
             Ahead::Buffered => constants.parts[1],
@@ -130,8 +140,8 @@ impl Shape {
             waves,
             ahead: stages_ahead.unwrap_or(f64::from(ahead as u8)),
             compv5: kernel.pipeline == Pipeline::CompV5 && stages.is_none(),
-            resident,
-            lacking,
+            occupancy,
+            with_scales: if kernel.scales_steps { step.occupancy_with_scales() } else { occupancy },
             occupied: (waves / device.hardware.simds_per_cu.max(1) as f64).min(1.0),
             macs,
             arithmetic: step.arithmetic(dtype, macs),
@@ -200,21 +210,28 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Workgroups that a compute unit holds, and cycles as a multiple of those that they were if it had all
-    /// that one workgroup needs.
-    fn occupancy(&self) -> [f64; 2] {
+    /// Workgroups of threads with so many registers.
+    fn occupancy(&self, registers: f64) -> Occupancy {
         let &Step { kernel, device, constants, waves, threads, .. } = self;
         let least = if kernel.second_buffer { 2.0 } else { 1.0 };
         let buffers = self.stages.unwrap_or(constants.buffers[self.ahead as usize].max(least));
         let by_memory = device.hardware.lds_capacity as f64 / (self.shared * buffers);
         let by_waves = device.hardware.max_waves_per_cu as f64 / waves;
-        let registers = self.registers();
         let shared = device.rates.registers_per_cu / (threads * kernel.sharing);
         let most = device.registers_of_thread().min(shared);
         let by_registers = device.rates.registers_per_cu / (threads * registers.min(most));
         let without_memory = if by_memory < 1.0 { WITHOUT_MEMORY / by_memory } else { 1.0 };
-        let lacking = (1.0 + constants.spill * (registers - most).max(0.0)) * without_memory;
-        [by_memory.min(by_waves).min(by_registers).floor().max(1.0), lacking]
+        Occupancy {
+            resident: by_memory.min(by_waves).min(by_registers).floor().max(1.0),
+            lacking: (1.0 + constants.spill * (registers - most).max(0.0)) * without_memory,
+        }
+    }
+
+    /// Workgroups for a problem whose blocks have scales. A step's products are added up apart there, to be
+    /// multiplied by the scales, so that a thread has every result twice.
+    fn occupancy_with_scales(&self) -> Occupancy {
+        let [tile_m, tile_n, _] = self.tile;
+        self.occupancy(self.registers() + tile_m * tile_n / self.threads)
     }
 
     /// Registers of a thread.

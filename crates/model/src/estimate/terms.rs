@@ -229,7 +229,8 @@ impl<R: Real> Cycles<R> {
         let &Shape { constants, persistent, two_stage, .. } = kernels.first();
         let (zero, one) = (R::from(0.0), R::from(1.0));
         let cus = device.hardware.num_cus.max(1) as f64;
-        let resident = kernels.all(|shape| shape.resident);
+        let occupancy = |shape: &Shape| if load.block_scales { shape.with_scales } else { shape.occupancy };
+        let resident = kernels.all(|shape| occupancy(shape).resident);
         let slots = resident * cus;
         let grid @ Grid { steps, parts, workgroups, pieces, .. } = Grid::new(load, kernels, slots);
         let flowing = workgroups / slots;
@@ -265,7 +266,7 @@ impl<R: Real> Cycles<R> {
             loads: kernels.loads(accesses),
             barriers: constants.barrier.into(),
             waits: first_wait * kernels.all(|shape| shape.waits_again),
-            lacking: kernels.all(|shape| shape.lacking),
+            lacking: kernels.all(|shape| occupancy(shape).lacking),
             workgroup: (first_wait * constants.prologue + constants.workgroup) * begun * pieces,
             stores: kernels.stores(load) * pieces,
             cache: staged / (cache_rate * constants.cache_share),

@@ -5,7 +5,7 @@ mod columns;
 use super::device::{Device, Library};
 use super::formula::{ColumnValue, Formula, KernelEstimate, OperationEstimate, UniversalColumn};
 use super::load::{Load, TOGETHER, bytes_of, together};
-use super::shape::{Kernel, Shape, ShapeError};
+use super::shape::{Kernel, Occupancy, Shape, ShapeError};
 use super::terms::{self, Cycles, MOST_TERMS, names};
 use crate::isa::Isa;
 use crate::kernel::{GemmKernel, GemmVariant, Quant};
@@ -40,6 +40,7 @@ impl OperationEstimate for GemmProblem {
             groups: f64::from(request.batch.max(1)),
             list: request.groups,
             experts: None,
+            block_scales: false,
             together: [of(a, 2, 0), of(b, 1, 2), of(c, 1, 0)],
             images: [false; 2],
             bytes: operand_bytes + result_bytes + d_bytes + scale_bytes,
@@ -117,8 +118,9 @@ impl KernelEstimate for GemmKernel {
     fn shape(&self, device: &Device) -> Result<Shape, ShapeError> {
         let shape = Shape::new(&Kernel::from_gemm(self), device, self.library(device))?;
         let alone = self.persistent && shape.constants.staged_by_number;
+        let resident = if alone { 1.0 } else { shape.occupancy.resident };
         Ok(Shape {
-            resident: if alone { 1.0 } else { shape.resident },
+            occupancy: Occupancy { resident, ..shape.occupancy },
             balanced: self.variant.stream_k.is_some(),
             persistent: self.persistent,
             preshuffled: self.preshuffle,
@@ -160,6 +162,7 @@ impl Kernel {
             direct_c: kernel.epilogue == Epilogue::Default,
             sharing: f64::from(kernel.variant.block_per_cu.max(1)),
             scaled_per_depth: scaled_per_depth(kernel),
+            scales_steps: false,
         }
     }
 }
