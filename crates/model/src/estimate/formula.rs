@@ -87,14 +87,13 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
 
     /// The times with the number of the first cause, with those of the first two, and so on, as
     /// [`times_by_cause`](super::terms::times_by_cause) computes them.
-    fn times_by_cause(&self, isa: Isa, shape: &Self::Shape, device: &Device, times: &mut [f64; MOST_TERMS]);
+    fn times_by_cause(&self, isa: Isa, shape: &Self::Shape, device: &Device) -> [f64; MOST_TERMS];
 
     /// The terms of the time, in the order of their names, and zeros after them: a term is the growth of the time
     /// with its cause.
     fn terms(&self, isa: Isa, shape: &Self::Shape, device: &Device) -> [f64; MOST_TERMS] {
-        let (mut times, mut known) = ([0.0; MOST_TERMS], 0.0);
-        self.times_by_cause(isa, shape, device, &mut times);
-        times.map(|time| time - std::mem::replace(&mut known, time))
+        let mut known = 0.0;
+        self.times_by_cause(isa, shape, device).map(|time| time - std::mem::replace(&mut known, time))
     }
 
     /// The times of some kernels.

@@ -88,8 +88,8 @@ pub(super) trait Causes: Copy {
 pub(super) fn times_by_cause<C: Causes, const N: usize>(
     causes: &[Cause<C>; N],
     all: &C,
-    times: &mut [f64; MOST_TERMS],
-) {
+) -> [f64; MOST_TERMS] {
+    let mut times = [0.0; MOST_TERMS];
     for (last, time) in times.iter_mut().enumerate() {
         let mut parts = *all;
         for (cause, (_, number)) in causes.iter().enumerate() {
@@ -98,6 +98,7 @@ pub(super) fn times_by_cause<C: Causes, const N: usize>(
         }
         *time = parts.time_of_causes();
     }
+    times
 }
 
 /// Bytes of an element of a part of a result, which has 32 bits.
@@ -341,30 +342,30 @@ impl Causes for Cycles {
 }
 
 /// The times that [`Formula::times_by_cause`](super::formula::Formula::times_by_cause) has.
-pub(super) fn cause_times(
-    isa: Isa,
-    load: &Load,
-    shape: &Shape,
-    device: &Device,
-    times: &mut [f64; MOST_TERMS],
-) {
+pub(super) fn cause_times(isa: Isa, load: &Load, shape: &Shape, device: &Device) -> [f64; MOST_TERMS] {
     match isa {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: either token proves that the CPU has the features.
-        Isa::Avx512(_) | Isa::Avx2(_) => unsafe { cause_times_avx2(load, shape, device, times) },
-        Isa::Portable => cause_times_portable(load, shape, device, times),
+        Isa::Avx512(_) | Isa::Avx2(_) => unsafe { cause_times_avx2(load, shape, device) },
+        Isa::Portable => cause_times_portable(load, shape, device),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn cause_times_avx2(load: &Load, shape: &Shape, device: &Device, times: &mut [f64; MOST_TERMS]) {
-    cause_times_portable(load, shape, device, times);
+fn cause_times_avx2(load: &Load, shape: &Shape, device: &Device) -> [f64; MOST_TERMS] {
+    all_cause_times(load, shape, device)
+}
+
+/// Apart, since the choice between both would save all of its registers.
+#[inline(never)]
+fn cause_times_portable(load: &Load, shape: &Shape, device: &Device) -> [f64; MOST_TERMS] {
+    all_cause_times(load, shape, device)
 }
 
 #[inline(always)]
-fn cause_times_portable(load: &Load, shape: &Shape, device: &Device, times: &mut [f64; MOST_TERMS]) {
-    times_by_cause(&Cycles::CAUSES, &Cycles::new(load, shape, device), times);
+fn all_cause_times(load: &Load, shape: &Shape, device: &Device) -> [f64; MOST_TERMS] {
+    times_by_cause(&Cycles::CAUSES, &Cycles::new(load, shape, device))
 }
 
 /// The times of some kernels.

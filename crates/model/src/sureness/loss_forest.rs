@@ -9,7 +9,7 @@
 //! for (column, value) in row:
 //!     interval = how many of the column's intervals the value has passed: eight compared at once
 //!     reached &= leaves of the column's interval                five words
-//! sum = 0; for tree in text order: sum += value of the only leaf that is left of the tree
+//! sum = 0; for tree in text order: sum += value of the only leaf that is left of the tree     the next bit
 //! ```
 //!
 //! The sum has the bits of [`Row::raw_score`](crate::forest::Row::raw_score): the same leaves in the same order.
@@ -31,26 +31,34 @@ type Leaves = [u64; WORDS];
 const ALL: Leaves = [u64::MAX; WORDS];
 /// The trees of a word.
 const EIGHT: usize = 8;
-
-/// The last leaf of each tree, which is reached if no other one is.
-const LAST: u64 = 0x8080_8080_8080_8080;
+/// The number of the lowest bit of a word that has none.
+const NO_BIT: usize = u64::BITS as usize;
 
 /// A Poisson forest of small trees.
 #[derive(Debug, Clone)]
 pub(super) struct LossForest {
     columns: Vec<Column>,
-    /// The values of each tree's leaves; trees that the forest lacks add nothing.
-    trees: Box<[[f64; MOST_LEAVES]; MOST_TREES]>,
+    /// The values of the leaves of each word, by bit, and nothing for the trees that the forest lacks, of which no bit
+    /// is left.
+    values: Box<[[f64; NO_BIT + 1]; WORDS]>,
     isa: Isa,
 }
 
-/// What a column's value rules out. The first interval is that of no value, NaN.
+/// What a column's value rules out: its intervals, of which the first is that of no value, NaN.
 #[derive(Debug, Clone)]
 struct Column {
-    /// The least values of the other intervals, ascending; NaN after the last.
-    least: Vec<[f64; EIGHT]>,
-    /// The leaves that remain in each interval.
-    leaves: Vec<Leaves>,
+    first: Intervals,
+    /// Those after the first eight.
+    more: Vec<Intervals>,
+}
+
+/// Eight intervals of a column.
+#[derive(Debug, Clone)]
+struct Intervals {
+    /// Where each ends and the next begins, ascending: the next one's least value; NaN after the last interval.
+    next: [f64; EIGHT],
+    /// The leaves that remain in each.
+    leaves: [Leaves; EIGHT],
 }
 
 impl LossForest {
@@ -68,11 +76,13 @@ impl LossForest {
             return Err("expected no categorical split".to_owned());
         }
         let columns = (0..forest.num_features()).map(|index| Column::new(index, trees));
-        let mut values = Box::new([[0.0; MOST_LEAVES]; MOST_TREES]);
-        for (values, tree) in values.iter_mut().zip(trees) {
-            values.iter_mut().zip(tree.leaf_values()).for_each(|(value, leaf)| *value = *leaf);
+        let mut values = Box::new([[0.0; NO_BIT + 1]; WORDS]);
+        for (values, trees) in values.iter_mut().zip(trees.chunks(EIGHT)) {
+            for (values, tree) in values.chunks_mut(MOST_LEAVES).zip(trees) {
+                values.iter_mut().zip(tree.leaf_values()).for_each(|(value, leaf)| *value = *leaf);
+            }
         }
-        Ok(Self { columns: columns.collect(), trees: values, isa: Isa::best() })
+        Ok(Self { columns: columns.collect(), values, isa: Isa::best() })
     }
 
     /// The sum of the leaves that a row reaches, which has all columns.
@@ -98,13 +108,14 @@ impl LossForest {
             let left = column.leaves_for(*value);
             reached.iter_mut().zip(left).for_each(|(reached, left)| *reached &= left);
         }
+        // In memory, from where the bits are read one by one: the compiler would keep five words instead of vectors.
+        let reached = std::hint::black_box(reached);
         // Not `Iterator::sum`, which starts from -0.0.
         let mut sum = 0.0;
-        for (word, trees) in reached.into_iter().zip(self.trees.as_chunks::<EIGHT>().0) {
-            let mut word = word | LAST;
-            for leaves in trees {
-                sum += leaves[word.trailing_zeros() as usize % MOST_LEAVES];
-                word >>= MOST_LEAVES;
+        for (mut word, values) in reached.into_iter().zip(self.values.iter()) {
+            for _ in 0..EIGHT {
+                sum += values[word.trailing_zeros() as usize];
+                word &= word.wrapping_sub(1);
             }
         }
         sum
@@ -121,29 +132,42 @@ impl Column {
         let above = thresholds.chain([ZERO_THRESHOLD]).map(f64::next_up);
         let mut starts: Vec<f64> = above.chain([f64::NEG_INFINITY, -ZERO_THRESHOLD]).collect();
         starts.sort_by(f64::total_cmp);
-        let (mut least, mut leaves) = (Vec::new(), vec![leaves_at(f64::NAN, index, trees)]);
+        let (mut next, mut leaves) = (Vec::new(), vec![leaves_at(f64::NAN, index, trees)]);
         for start in starts {
             let at_start = leaves_at(start, index, trees);
             if leaves.last() != Some(&at_start) {
-                least.push(start);
+                next.push(start);
                 leaves.push(at_start);
             }
         }
-        least.resize(least.len().next_multiple_of(EIGHT), f64::NAN);
-        Self { least: least.as_chunks().0.to_vec(), leaves }
+        let all = leaves.len().next_multiple_of(EIGHT);
+        next.resize(all, f64::NAN);
+        leaves.resize(all, ALL);
+        let eights = next.as_chunks().0.iter().zip(leaves.as_chunks().0);
+        let mut eights = eights.map(|(&next, &leaves)| Intervals { next, leaves });
+        let first = eights.next().unwrap_or(Intervals { next: [f64::NAN; EIGHT], leaves: [ALL; EIGHT] });
+        Self { first, more: eights.collect() }
     }
 
     #[inline(always)]
     fn leaves_for(&self, value: f64) -> &Leaves {
-        let mut passed = 0;
-        for eight in &self.least {
-            passed += eight.iter().map(|least| usize::from(*least <= value)).sum::<usize>();
-            // Without an end, the compiler makes a loop of it for longer lists than there are.
-            if eight.last().is_none_or(|last| last.is_nan() || *last > value) {
-                break;
+        if let Some(leaves) = self.first.leaves_for(value) {
+            return leaves;
+        }
+        for eight in &self.more {
+            if let Some(leaves) = eight.leaves_for(value) {
+                return leaves;
             }
         }
-        self.leaves.get(passed).unwrap_or(&ALL)
+        &ALL
+    }
+}
+
+impl Intervals {
+    /// The leaves that remain for a value; `None` if all eight end before it.
+    #[inline(always)]
+    fn leaves_for(&self, value: f64) -> Option<&Leaves> {
+        self.leaves.get(self.next.iter().map(|next| usize::from(*next <= value)).sum::<usize>())
     }
 }
 
@@ -202,7 +226,9 @@ mod tests {
             let portable = LossForest { isa: Isa::Portable, ..prepared.clone() };
             let ends = [f64::NAN, 0.0, -0.0, 1e-40, -1e-40, 1e-30, -1e-30, f64::INFINITY, f64::NEG_INFINITY];
             let values = prepared.columns.iter().map(|column| {
-                let near = column.least.iter().flatten().flat_map(|&at| [at.next_down(), at, at.next_up()]);
+                let eights = std::iter::once(&column.first).chain(&column.more);
+                let near =
+                    eights.flat_map(|eight| eight.next).flat_map(|at| [at.next_down(), at, at.next_up()]);
                 near.chain(ends).collect::<Vec<_>>()
             });
             let values: Vec<Vec<f64>> = values.collect();

@@ -155,6 +155,7 @@ impl Sureness {
     }
 
     /// How sure the choice with these signs is.
+    #[inline]
     pub fn judge(&self, signs: &Signs) -> Sure {
         let log_loss = self.losses.raw_score(signs.columns()).clamp(LEAST_LOG_LOSS, 0.0);
         let expected_loss = log_loss.exp();
@@ -168,7 +169,7 @@ impl Sureness {
             {
                 curves = others;
             }
-            curves.first().map_or(kernels, |curve| curve.first.min(kernels)) as u32
+            curves.first().map_or(kernels, |curve| kernels.min(curve.first as u32))
         });
         let chance =
             self.chances.first().map_or(f64::NAN, |curve| 1.0 / (1.0 + (-curve.log_odds(log_loss)).exp()));

@@ -45,8 +45,9 @@ impl Signs {
         let terms = estimator.values_of_terms(load, shape);
         // Not `Iterator::sum`, which starts from -0.0.
         let time = terms.iter().fold(0.0, |time, term| time + term);
-        self.columns[TERMS..].iter_mut().zip(terms).for_each(|(share, term)| *share = term / time);
+        // Before the shares, which would wait in memory for the end of the call.
         self.columns[LOG_TIME] = time.ln();
+        self.columns[TERMS..].iter_mut().zip(terms).for_each(|(share, term)| *share = term / time);
         self
     }
 
@@ -56,8 +57,8 @@ impl Signs {
     }
 
     /// The number of kernels.
-    pub const fn kernels(&self) -> usize {
-        self.columns[KERNELS] as usize
+    pub const fn kernels(&self) -> u32 {
+        self.columns[KERNELS] as u32
     }
 
     /// The values of the columns of [`column_names`]; operations that have fewer leave the last ones.

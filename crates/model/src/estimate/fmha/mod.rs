@@ -259,9 +259,8 @@ impl Formula for FmhaLoad {
         cycles.products_alone()
     }
 
-    fn times_by_cause(&self, _isa: Isa, shape: &FmhaShape, device: &Device, times: &mut [f64; MOST_TERMS]) {
-        let all = FmhaCycles::new(self, shape, device);
-        times_by_cause(&FmhaCycles::CAUSES, &all, times);
+    fn times_by_cause(&self, _isa: Isa, shape: &FmhaShape, device: &Device) -> [f64; MOST_TERMS] {
+        times_by_cause(&FmhaCycles::CAUSES, &FmhaCycles::new(self, shape, device))
     }
 }
 

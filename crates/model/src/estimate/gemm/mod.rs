@@ -82,8 +82,8 @@ impl Formula for Load {
         self.multiply_adds / (shape.macs * units)
     }
 
-    fn times_by_cause(&self, isa: Isa, shape: &Shape, device: &Device, times: &mut [f64; MOST_TERMS]) {
-        terms::cause_times(isa, self, shape, device, times);
+    fn times_by_cause(&self, isa: Isa, shape: &Shape, device: &Device) -> [f64; MOST_TERMS] {
+        terms::cause_times(isa, self, shape, device)
     }
 
     fn times(&self, isa: Isa, shapes: &[Shape], device: &Device, times: &mut [f64]) {
