@@ -249,11 +249,11 @@ fn a_model_says_what_is_measured_first() {
 fn a_problem_is_measured_until_its_choice_is_sure() {
     let fakes = Fakes::library(45, 4);
     for (order, model) in [("estimate:auto", "--model estimate"), ("model:auto", "")] {
-        let bench = format!("--runner runner.json --output a.csv --overwrite --order {order} --arch gfx942");
+        let bench = format!("--runner runner.json --output a.csv --overwrite --order {order} --arch sm_90");
         fakes.swept(&bench);
         let measured = column(&fakes.read("a.csv"), "kernel");
         let ranked = fakes.good(&format!(
-            "rank --pool pool.txt --problems problems.csv --arch gfx942 --top 45 --format csv {model}"
+            "rank --pool pool.txt --problems problems.csv --arch sm_90 --top 45 --format csv {model}"
         ));
         let [place, enough] = ["rank", "sure_within_90"].map(|name| column(&ranked, name));
         let number = |text: &String| text.parse::<usize>().unwrap();
@@ -262,5 +262,8 @@ fn a_problem_is_measured_until_its_choice_is_sure() {
         let expected: Vec<_> = first.map(|(kernel, _)| kernel).collect();
         assert_eq!(measured, expected, "{order}");
         assert!((4..4 * 45).contains(&measured.len()), "{}", measured.len());
+        // All where no choice was judged.
+        fakes.swept(&bench.replace("sm_90", "gfx942"));
+        assert_eq!(column(&fakes.read("a.csv"), "kernel").len(), 4 * 45, "{order}");
     }
 }
