@@ -365,6 +365,9 @@ def test_a_ranking_says_what_to_expect_as_a_registry_does():
     said = outlook.heading.split(", trained on ")[1]
     assert said in registry.explain(problem) and "judged choices" in said
     assert outlook.heading in repr(ranking) and outlook.places[1].text in ranking._repr_html_()
+    # The table has it, too.
+    frame = predictor.rank_frame(problem.to_dict(), FORWARD)
+    assert list(zip(frame["time_us"], frame["slower"], frame["loss"])) == [one[:3] for one in outlook.places]
     # The first ones, and copies, have the same.
     first = predictor.rank_many([problem.to_dict()], FORWARD, 3)[0]
     assert first.outlook == ranking[:3].outlook == pickle.loads(pickle.dumps(first)).outlook

@@ -256,7 +256,12 @@ def test_rankings_as_tables(predictor):
         columns = (
             frame.to_pydict() if kind is pyarrow.Table else {name: frame[name].to_list() for name in frame.columns}
         )
+        figures = {name: columns.pop(name) for name in ("time_us", "slower", "loss")}
         assert columns == {"kernel_name": names, "tflops": scores, "score": scores, "row": rows}
+        places = expected.outlook.places
+        assert list(zip(figures["time_us"], figures["slower"])) == [one[:2] for one in places]
+        # The model has recorded nothing about its choices.
+        assert all(map(math.isnan, figures["loss"])) and {one.loss for one in places} == {None}
     for library in ("pandas", "polars", "pyarrow"):
         empty = predictor.rank_frame(PROBLEM, [], library=library)
         assert len(empty) == 0 and type(empty).__module__.split(".")[0] == library
@@ -272,7 +277,8 @@ def test_scores_are_handed_out_without_a_copy(predictor):
     assert pyarrow.py_buffer(values).address == address
     assert values.tolist() == predictor.predict_rows(rows)
     for library in ("pandas", "polars", "pyarrow"):
-        table = ranking.as_table(library, ["a"] * len(rows), values, values, array("q", range(len(rows))))
+        numbers = {"tflops": values, "score": values, "row": array("q", range(len(rows)))}
+        table = ranking.as_table(library, ["a"] * len(rows), numbers)
         for column in ("tflops", "score"):
             assert table[column].to_numpy().__array_interface__["data"][0] == address, library
     table = predictor.rank_frame(PROBLEM, POOL, library="pyarrow")

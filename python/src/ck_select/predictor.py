@@ -22,7 +22,7 @@ from ._rows import Config, Kernel
 from ._shipped import BUILT_IN, shipped_model
 from .errors import InvalidModelError
 from .pool import Pool, PoolCache
-from .ranking import Library, Ranking, as_table, library_of
+from .ranking import Library, Ranking, as_table, figures, library_of
 
 Kernels = Union[_rows.Kernels, Pool]
 """Kernels to rank: a list of mappings or of names, a table of pandas, polars or Arrow, or a ``Pool``."""
@@ -277,7 +277,8 @@ class Predictor:
 
     def rank_frame(self, problem: Config, kernel_configs: Kernels, *, library: Library | None = None) -> Any:
         """The ranking as a table: ``kernel_name``, ``tflops`` as in ``rank_kernels``, the ``score`` that orders the
-        rows, and ``row``, the kernel's index in the argument.
+        rows, ``row``, the kernel's index in the argument, and what the ``outlook`` of ``rank_kernels`` has:
+        ``time_us``, ``slower`` and ``loss``, NaN where it is not known.
 
         It is a DataFrame of ``"pandas"`` or ``"polars"``, or a Table of ``"pyarrow"``; without ``library``, of the
         library of the kernels' table, otherwise of pandas. Scores are not copied.
@@ -287,7 +288,9 @@ class Predictor:
         pool = self._pool(asked, kernel_configs)
         rows, scores = pool.rank_arrays(asked)
         tflops = array("d", pool.tflops(asked, rows.tolist(), scores.tolist()))
-        return as_table(wanted, [pool.names[row] for row in rows], tflops, scores, rows)
+        expected = figures(pool._outlook(asked, len(rows)), len(rows))
+        numbers: dict[str, array[Any]] = {"tflops": tflops, "score": scores, "row": array("q", rows), **expected}
+        return as_table(wanted, [pool.names[row] for row in rows], numbers)
 
     def select_features(self, X: Any) -> Any:
         """The columns of an engine's features that the model uses, in its order. ``X`` is a numpy matrix."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import math
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Literal, NamedTuple, SupportsIndex, Union, overload
@@ -58,6 +59,13 @@ class Outlook:
         sure = [fields[name] for name in ("expected_loss", "chance", "sure_within_90", "sure_within_99")]
         places = tuple(Expected(*(place[name] for name in Expected._fields)) for place in fields["places"][:count])
         return cls(fields["heading"], None if None in sure else Sureness(*sure), places)
+
+
+def figures(outlook: Outlook | None, count: int) -> dict[str, array[float]]:
+    """The figures of ``count`` places by name, NaN where they are not known."""
+    places = outlook.places if outlook else (Expected(None, None, None, ""),) * count
+    columns = {name: [getattr(place, name) for place in places] for name in ("time_us", "slower", "loss")}
+    return {name: array("d", (math.nan if cell is None else cell for cell in cells)) for name, cells in columns.items()}
 
 
 Expect = Union[Callable[[], Union[Outlook, None]], Outlook, None]
@@ -126,15 +134,14 @@ def library_of(kernels: Any) -> str:
     return root if root in LIBRARIES else "pandas"
 
 
-def as_table(library: str, names: Sequence[Any], tflops: array[float], scores: array[float], rows: array[int]) -> Any:
-    """A ranking as a table: names, TFLOPS, scores and the kernels' indices. The library is imported here only."""
+def as_table(library: str, names: Sequence[Any], numbers: Mapping[str, array[Any]]) -> Any:
+    """A ranking as a table: names, and columns of numbers. The library is imported here only."""
     if library not in LIBRARIES:
         raise ValueError(f"library: found '{library}', expected one of {', '.join(LIBRARIES)}")
     try:
         module, numpy = importlib.import_module(library), importlib.import_module("numpy")
     except ImportError as error:
         raise ImportError(f"rank_frame: {error.name} is not installed") from error
-    numbers = {"tflops": tflops, "score": scores, "row": array("q", rows)}
     columns = {"kernel_name": names, **{name: numpy.asarray(cells) for name, cells in numbers.items()}}
     if library == "pandas":
         return module.DataFrame(columns, copy=False)
