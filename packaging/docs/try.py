@@ -124,7 +124,9 @@ def is_row(row: tuple, expected: dict) -> bool:
     """
     score, *figures, kernel = row
     pairs = [(figure, expected[key]) for figure, key in zip(figures, KEYS)]
-    is_near = all(not figure if value is None else isclose(float(figure), value, rel_tol=1e-14) for figure, value in pairs)
+    is_near = all(
+        not figure if value is None else isclose(float(figure), value, rel_tol=1e-14) for figure, value in pairs
+    )
     return is_near and kernel == expected["kernel"] and float(score) == expected.get("score", float(score))
 
 
