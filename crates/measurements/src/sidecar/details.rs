@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader};
 
 use serde::{Deserialize, Serialize};
 
+use crate::distinct::Distinct;
 use crate::figures::quantile;
 use crate::outcome::Outcome;
 
@@ -78,12 +79,11 @@ pub struct Details {
 
 /// The details of a log, and the times at which their lines were written.
 pub(super) fn details(file: File) -> io::Result<(Details, Vec<u64>)> {
-    let mut kernels: HashMap<String, u32> = HashMap::new();
+    let mut kernels: Distinct<String, String> = Distinct::default();
     let mut last: HashMap<(u32, u64), (f64, bool, bool)> = HashMap::new();
     let (mut again, mut times) = (0, Vec::new());
     read_details(BufReader::new(file), |line| {
-        let next = kernels.len() as u32;
-        let kernel = *kernels.entry(line.kernel).or_insert(next);
+        let kernel = kernels.index_of(line.kernel.as_str(), || line.kernel.clone());
         let measured = line.outcome.measured();
         let cv = measured.and_then(|measured| measured.cv).unwrap_or(f64::NAN);
         let remeasured = measured.is_some_and(|measured| measured.timed > 1);
@@ -91,8 +91,6 @@ pub(super) fn details(file: File) -> io::Result<(Details, Vec<u64>)> {
         again += usize::from(before.is_some());
         times.push(line.at);
     })?;
-    let mut names: Vec<(String, u32)> = kernels.into_iter().collect();
-    names.sort_unstable_by_key(|name| name.1);
     let mut spreads: Vec<f64> = last.values().map(|one| one.0).filter(|cv| !cv.is_nan()).collect();
     spreads.sort_by(f64::total_cmp);
     let mut unsteady: Vec<(f64, u64, u32)> = last
@@ -113,7 +111,7 @@ pub(super) fn details(file: File) -> io::Result<(Details, Vec<u64>)> {
             .into_iter()
             .take(LISTED)
             .map(|(cv, problem, kernel)| UnsteadyRow {
-                kernel: names[kernel as usize].0.clone(),
+                kernel: kernels[kernel as usize].clone(),
                 problem,
                 cv,
             })
