@@ -294,7 +294,7 @@ def mixtures() -> Iterator[Line]:
             lambda model=model, names=names: judged(model, names),
         )  # fmt: skip
     unseen_models = [H200 / "moe" / "moe_triton_bf16.unseen.parquet"]
-    three = "the best of the first three of the model; of the estimate"
+    three = "the best of the first three (mean) of the model; of the estimate"
     models = ("the model", "models/moe_bf16_sm90"), ("the estimate", "estimate")
     for part, (words, model) in enumerate(models):
         for place, names in (
@@ -306,7 +306,7 @@ def mixtures() -> Iterator[Line]:
                 lambda model=model, names=names: efficiency(model, unseen_models, "--arch", "sm_90", names=names),
             )  # fmt: skip
     yield Line(
-        "mixtures of experts", Place(MOE, "Measured", "the best kernel for all; a random one", (1, 1)),
+        "mixtures of experts", Place(MOE, "Measured", "the best kernel for all (mean); a random one", (1, 1)),
         lambda: efficiency("estimate", unseen_models, "--arch", "sm_90", names="fixed random"),
     )  # fmt: skip
     fp8 = [H200 / "moe" / "moe_triton_fp8.unseen.parquet"]
@@ -315,7 +315,7 @@ def mixtures() -> Iterator[Line]:
         ("the model in fp8", "models/moe_bf16_sm90", untrained, "mean p10 best3"),
         ("the universal model in fp8", "embedded:universal", (), "mean p10 best3"),
         ("the estimate in fp8", "estimate", (), "mean p10 best3"),
-        ("a random one of those with a time", "estimate", (), "random"),
+        ("the best kernel for all in fp8 (mean); a random one", "estimate", (), "fixed random"),
     ):
         yield Line(
             "mixtures of experts", Place(MOE, "Measured", words, (1, 1)),

@@ -11,7 +11,7 @@
 //! fitted without the choice's group, so that the curves state what holds on data that nobody has seen.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ck_select_measurements::Measurements;
 use ck_select_model::directory::Target;
@@ -81,7 +81,7 @@ fn learn(
     op: Op,
     choices: &[JudgedChoice],
     log_time: Option<f64>,
-    archs: Vec<Arch>,
+    archs: BTreeMap<String, BTreeSet<Arch>>,
 ) -> Result<Option<SurenessFile>, TrainError> {
     let mean_loss = choices.iter().map(|choice| choice.loss(1)).sum::<f64>() / choices.len().max(1) as f64;
     if choices.len() < LEAST {
@@ -204,14 +204,20 @@ pub(super) fn from_folds(
         (None, _) => None,
     };
     let choices: Vec<JudgedChoice> = runs.iter().map(|run| run.judged(measurements, one, log_time)).collect();
-    let archs = if plan.extractor.arch.is_none() { archs(&one.data) } else { Vec::new() };
+    let is_of_one = plan.extractor.arch.is_some();
+    let archs = if is_of_one { BTreeMap::new() } else { archs(measurements, &one.data) };
     learn(plan.extractor.schema.op(), &choices, log_time.filter(|_| one.prior.is_none()), archs)
 }
 
-/// The architectures on which problems were measured; empty if one of them names none.
-fn archs(data: &TrainingData) -> Vec<Arch> {
-    let archs: Option<BTreeSet<Arch>> = data.problems.iter().map(|item| item.arch).collect();
-    archs.into_iter().flatten().collect()
+/// The architectures on which problems of each operation were measured; empty if one of them names none.
+fn archs(measurements: &Measurements, data: &TrainingData) -> BTreeMap<String, BTreeSet<Arch>> {
+    let mut archs: BTreeMap<String, BTreeSet<Arch>> = BTreeMap::new();
+    for item in &data.problems {
+        let Some(arch) = item.arch else { return BTreeMap::new() };
+        let op = measurements.problems()[item.problem as usize].op();
+        archs.entry(op.to_string()).or_default().insert(arch);
+    }
+    archs
 }
 
 /// A problem of the folds with its rows, best first.
@@ -298,7 +304,7 @@ mod tests {
     #[test]
     fn close_kernels_teach_doubt() {
         let choices: Vec<JudgedChoice> = (0..600).map(choice).collect();
-        let file = learn(Op::Conv, &choices, None, Vec::new()).unwrap().unwrap();
+        let file = learn(Op::Conv, &choices, None, BTreeMap::new()).unwrap().unwrap();
         let half = 2.0_f64.ln() / 2.0;
         let TimeFit { log_bias, log_spread } = file.times.unwrap();
         assert!((log_bias - half).abs() < 1e-12 && (log_spread - half).abs() < 1e-12, "{:?}", file.times);
@@ -314,6 +320,6 @@ mod tests {
     #[test]
     fn few_choices_teach_nothing() {
         let choices: Vec<JudgedChoice> = (0..LEAST - 1).map(choice).collect();
-        assert!(learn(Op::Conv, &choices, None, Vec::new()).unwrap().is_none());
+        assert!(learn(Op::Conv, &choices, None, BTreeMap::new()).unwrap().is_none());
     }
 }

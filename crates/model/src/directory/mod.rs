@@ -226,9 +226,9 @@ impl Model {
     }
 
     /// What was learned about its choices: how much they are expected to lose. `None` for models that do not
-    /// record it, and on architectures without judged choices.
-    pub fn sureness(&self, arch: Option<Arch>) -> Option<&Arc<Sureness>> {
-        self.sureness.as_ref().filter(|learned| learned.is_valid_on(arch))
+    /// record it, and for operations and architectures without judged choices.
+    pub fn sureness(&self, op: Op, arch: Option<Arch>) -> Option<&Arc<Sureness>> {
+        self.sureness.as_ref().filter(|learned| learned.is_valid_for(op, arch))
     }
 
     /// Whether its choices were judged, on whatever architecture.

@@ -93,16 +93,16 @@ impl<'r> Ranking<'r, '_> {
     /// What the ranking is judged by. A universal model, on a GPU that it has not seen, chooses about as well as the
     /// estimate.
     fn basis(&self) -> Basis<'r> {
-        let (ranker, arch) = (self.ranker, self.arch());
+        let (ranker, op, arch) = (self.ranker, self.query.problem.op(), self.arch());
         let model = &ranker.model;
-        let own = model.sureness(arch);
+        let own = model.sureness(op, arch);
         let is_universal = model.is_universal();
         match &ranker.first_segment().compiled {
             CompiledModel::Universal(universal) if is_universal || model.was_judged() => {
                 let prior = universal.prior_on(&self.query.problem, self.query.arch);
                 let sureness = match prior {
                     Some(prior) if is_universal && !universal.has_seen(prior) => {
-                        Sureness::for_estimate(model.key().op, arch)
+                        Sureness::for_estimate(op, arch)
                     }
                     Some(_) => own,
                     None => own.filter(|_| !is_universal),

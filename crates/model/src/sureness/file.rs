@@ -1,5 +1,7 @@
 //! `sureness.json`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::loss_forest::LossForest;
@@ -13,10 +15,10 @@ use crate::vocab::{Arch, Op};
 pub struct SurenessFile {
     /// [`SurenessFile::VERSION`].
     pub version: u32,
-    /// The architectures on which choices were judged, ascending. None for a model of one architecture, which answers
-    /// for no other one, and where the measurements name none.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub archs: Vec<Arch>,
+    /// The architectures on which choices of each operation were judged. None for a model of one architecture, which
+    /// answers for no other one, and where the measurements name none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub archs: BTreeMap<String, BTreeSet<Arch>>,
     /// Number of judged choices that it was learned from.
     pub choices: usize,
     /// Their mean loss.
@@ -107,13 +109,18 @@ impl SurenessFile {
         if !self.chances.is_sorted_by(|one, next| one.first < next.first) {
             return Err("chances: expected ascending numbers of kernels".to_owned());
         }
+        let mut judged_on = Vec::new();
+        for (op, archs) in &self.archs {
+            let op: Op = op.parse().map_err(|error| format!("archs: {error}"))?;
+            judged_on.extend(archs.iter().map(|&arch| (op, arch)));
+        }
         Ok(Sureness {
             losses: LossForest::new(&forest).map_err(|error| format!("loss: {error}"))?,
             chances: self.chances.clone(),
             log_time: self.log_time,
             times: self.times,
             choices: self.choices,
-            archs: self.archs.clone().into(),
+            judged_on: judged_on.into(),
         })
     }
 }

@@ -51,8 +51,8 @@ pub struct Sureness {
     log_time: Option<f64>,
     times: Option<TimeFit>,
     choices: usize,
-    /// The architectures of those choices; empty for all that the model answers for.
-    archs: Box<[Arch]>,
+    /// The operations and architectures of those choices; empty for all that the model answers for.
+    judged_on: Box<[(Op, Arch)]>,
 }
 
 /// How sure a choice is. Two digits of such figures mean something, so that single precision is enough, and the
@@ -113,7 +113,7 @@ impl Sureness {
     /// The estimate's sureness for an operation, learned from choices on several GPUs (`docs/sureness.md`); `None` on
     /// architectures without such choices.
     pub fn for_estimate(op: Op, arch: Option<Arch>) -> Option<&'static Arc<Self>> {
-        Self::estimate_anywhere(op).filter(|learned| learned.is_valid_on(arch))
+        Self::estimate_anywhere(op).filter(|learned| learned.is_valid_for(op, arch))
     }
 
     /// How far the estimate's times for an operation are from measured ones.
@@ -121,9 +121,10 @@ impl Sureness {
         Self::estimate_anywhere(op)?.times
     }
 
-    /// Whether choices on an architecture were judged.
-    pub(crate) fn is_valid_on(&self, arch: Option<Arch>) -> bool {
-        self.archs.is_empty() || arch.is_some_and(|arch| self.archs.contains(&arch))
+    /// Whether choices of an operation on an architecture were judged.
+    pub(crate) fn is_valid_for(&self, op: Op, arch: Option<Arch>) -> bool {
+        let is_it = |&(judged, on): &(Op, Arch)| judged == op && Some(on) == arch;
+        self.judged_on.is_empty() || self.judged_on.iter().any(is_it)
     }
 
     /// The estimate's sureness for an operation, whatever the architecture.
@@ -247,7 +248,7 @@ mod tests {
         // Times have their own spread.
         assert!(Op::ALL.iter().all(|&op| Sureness::times_of_estimate(op).is_some()));
         // A model of one architecture records none, and answers for no other.
-        assert!(file("").unwrap().is_valid_on(None));
+        assert!(file("").unwrap().is_valid_for(Op::Conv, None));
     }
 
     /// The estimate says of each operation how sure it is, of some problems more than of others.
