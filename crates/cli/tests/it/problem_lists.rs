@@ -286,7 +286,7 @@ fn a_family_of_aiters_is_a_pool_of_every_command() {
         "explain --model embedded:universal {asked}
             2: a8w8_rowwise: no such file; if it is a family of AITER's kernels, give --arch
         {bench} a8w8 --arch gfx950
-            2: a8w8: no such file, and AITER has no family 'a8w8', expected one of: a4w4_blockscale,
+            2: bf16_batched; or moe, of vLLM's and SGLang's tuners
         {bench} a4w4_blockscale --arch gfx942
             2: AITER's a4w4_blockscale is not for gfx942, expected gfx950"
     ));

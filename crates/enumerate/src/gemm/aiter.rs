@@ -7,6 +7,7 @@ use ck_select_types::vocab::{Arch, Op};
 use serde::Deserialize;
 
 use crate::error::EnumerateError;
+use crate::moe::rules::MoeFamily;
 
 /// AITER's families of GEMM kernels.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -51,7 +52,8 @@ impl AiterRules {
         let Some(names) = self.families.get(family) else {
             let known = self.families.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(EnumerateError::Aiter(format!(
-                "AITER has no family '{family}', expected one of: {known}"
+                "AITER has no family '{family}', expected one of: {known}; or {}, of vLLM's and SGLang's tuners",
+                MoeFamily::NAME
             )));
         };
         let lists = names.iter().map(|name| self.list(name)).collect::<Result<Vec<_>, _>>()?;

@@ -86,8 +86,9 @@ pub(in super::super) fn run(args: &Args, engine: Engine) -> Result<(), CliError>
         files::write(&path, table.to_text().as_bytes()).map_err(CliError::io(path.display()))?;
     }
     let (count, device) = (written.len(), device.name);
+    let tables = if count == 1 { "table" } else { "tables" };
     say!(
-        "ckselect: {}: {count} tables for {device}; rows are assumed to be even over experts",
+        "ckselect: {}: {count} {tables} for {device}; rows are assumed to be even over experts",
         folder.display()
     );
     Ok(())
