@@ -107,6 +107,8 @@ fn a_model_of_convolutions_ranks_gemms() {
     let alone = train("--where op=grouped_conv");
     assert!(alone.contains("| gemms.csv | 0 |") && alone.contains("; 50 problems, 12 kernels."), "{alone}");
     let both = train("");
+    // The operation of both was that of GEMMs, the first of the list (54254e31).
+    assert!(folder.read("both/feature_spec.json").contains("\"op_type\": \"grouped_conv\""));
     assert!(both.contains("| gemms.csv | 9 |") && both.contains("; 53 problems, 15 kernels."), "{both}");
     for data in ["gemms.csv --arch sm_90", "here.csv --arch gfx950"] {
         folder.good(&format!("evaluate --model both --data {data}"));
