@@ -178,7 +178,7 @@ fn expected_losses_are_unknown_where_no_choice_was_judged() {
     // On an MI355X only choices of convolutions were judged.
     let name =
         "gemm_universal_bf16_rcr_compv3_default_intrawave_True_True_True_False_128x128x64_2x2x1_32x32x16";
-    folder.write("gemms.txt", &format!("{name}\n{}\n", name.replace("128x128x64", "64x64x64")));
+    folder.write("gemms.txt", format!("{name}\n{}\n", name.replace("128x128x64", "64x64x64")));
     for (arch, is_known) in [("gfx950", false), ("sm_90", true)] {
         let rank =
             "rank --model embedded:universal --pool gemms.txt --problem M=512,N=512,K=512 --format json";
