@@ -134,12 +134,10 @@ impl FirstRows {
         Ok(self.common("--where op=", |(_, op, _)| Some(*op))?.unwrap_or(Operation::UNSTATED))
     }
 
-    /// The operation of a universal model. Rows of several operations that the estimate sees alike make a model of
-    /// convolutions, if some are of these: the ranges that it knows of problems are theirs.
+    /// The operation of a universal model: that of the first file, if the estimate sees those of all files alike.
     #[cfg(feature = "train")]
     pub(crate) fn op_of_universal(&self) -> Result<Op, CliError> {
-        let has = |op| self.0.iter().any(|row| row.1 == op);
-        let first = [Op::Conv].iter().chain(Op::ALL).copied().find(|&op| has(op));
+        let first = self.0.first().map(|row| row.1);
         let is_alike = |first| self.0.iter().all(|row| ops_like(first).any(|op| op == row.1));
         first.filter(|&first| is_alike(first)).map_or_else(|| self.op(), Ok)
     }
