@@ -87,7 +87,7 @@ pub struct SourceFile {
     pub path: PathBuf,
     /// Rows taken from it.
     pub rows: usize,
-    /// Those of them that are not valid: failures.
+    /// Rows taken that are not valid: failures.
     pub invalid: usize,
     /// Rows of another operation, direction, dtype or architecture, left out as requested.
     pub other: usize,

@@ -61,11 +61,11 @@ pub struct UnsteadyRow {
 pub struct Details {
     /// Rows.
     pub rows: usize,
-    /// Those that were timed again because their samples varied too much.
+    /// Rows that were timed again because samples varied too much.
     pub remeasured: usize,
-    /// Those that were written again: after `--resume=failed`, or after a crash.
+    /// Rows that were written again: after `--resume=failed`, or after a crash.
     pub again: usize,
-    /// Those with a coefficient of variation.
+    /// Rows with a coefficient of variation.
     pub with_cv: usize,
     /// Its median; NaN without any.
     pub median: f64,

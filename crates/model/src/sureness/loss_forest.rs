@@ -48,7 +48,7 @@ pub(super) struct LossForest {
 #[derive(Debug, Clone)]
 struct Column {
     first: Intervals,
-    /// Those after the first eight.
+    /// Intervals after the first eight.
     more: Vec<Intervals>,
 }
 
