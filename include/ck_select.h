@@ -761,8 +761,8 @@ typedef struct {
                                      a directory, or the name under which a model was loaded from memory;
                                      NULL if another source chose. Valid for the life of the process. */
   double expected_loss;         /**< The expected loss of the choice, as a share of the speed of the best
-                                     kernel of the pool (docs/sureness.md); NaN if it is not known, as on
-                                     an architecture on which no choice was judged, and where the kernel
+                                     kernel of the pool (docs/sureness.md); NaN if it is not known, as for
+                                     types and architectures without judged choices, and where the kernel
                                      was measured. */
   double chance;                /**< The chance that the kernel is within 2 % of the best; NaN if it is not
                                      known. */

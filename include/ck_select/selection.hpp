@@ -64,7 +64,7 @@ struct Selection {
   /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name of a model from
   /// memory. NUL-terminated, lives as long as the program; empty from other sources.
   std::string_view model;
-  /// Empty if nothing was learned about such choices, as on architectures on which none was judged, and from sources that
+  /// Empty if nothing was learned about such choices, as for types and architectures without any, and from sources that
   /// measure.
   std::optional<Sureness> sureness;
 };

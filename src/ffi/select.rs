@@ -83,7 +83,7 @@ pub struct CkSelection {
     /// which a model was loaded from memory; NULL if another source chose. Valid for the life of the process.
     pub model: *const c_char,
     /// The expected loss of the choice, as a share of the speed of the best kernel of the pool (docs/sureness.md); NaN
-    /// if it is not known, as on an architecture on which no choice was judged, and where the kernel was measured.
+    /// if it is not known, as for types and architectures without judged choices, and where the kernel was measured.
     pub expected_loss: f64,
     /// The chance that the kernel is within 2 % of the best; NaN if it is not known.
     pub chance: f64,

@@ -30,7 +30,7 @@ pub(super) struct PreparedEstimate {
 impl PreparedEstimate {
     /// How sure a place of a ranking is, among those from there on.
     pub(super) fn judge(&self, problem: &Problem, ranked: &EstimateScratch, rank: usize) -> Option<Sure> {
-        judge_estimated(problem.op(), Some(self.arch), &self.kernels, ranked, rank)
+        judge_estimated(problem, Some(self.arch), &self.kernels, ranked, rank)
     }
 }
 

@@ -11,14 +11,13 @@
 //! fitted without the choice's group, so that the curves state what holds on data that nobody has seen.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 use ck_select_measurements::Measurements;
 use ck_select_model::directory::Target;
 use ck_select_model::estimate::Estimator;
 use ck_select_model::forest::Forest;
 use ck_select_model::sureness::{
-    Chance, LogTime, MOST_LEAVES, MOST_TREES, Signs, SurenessFile, TimeFit, WITHIN, column_names,
+    Chance, JudgedOn, LogTime, MOST_LEAVES, MOST_TREES, Signs, SurenessFile, TimeFit, WITHIN, column_names,
 };
 use ck_select_model::ties;
 
@@ -28,7 +27,7 @@ use super::error::TrainError;
 use super::plan::Plan;
 use super::trained::TrainedForest;
 use crate::lightgbm::{Booster, Matrix};
-use ck_select_types::vocab::{Arch, Op};
+use ck_select_types::vocab::Op;
 
 /// A choice that was judged by measurements.
 #[derive(Debug, Clone)]
@@ -75,13 +74,13 @@ const FIRST: [usize; 10] = [1, 2, 3, 5, 8, 12, 20, 30, 50, 100];
 const LEAST_LOSS: f64 = 1e-3;
 
 /// What choices of an operation teach; `None` if there are too few of them. `log_time` is
-/// what a unit of the model's score means, if its scores have no unit of their own, and `archs` what the choices are
-/// valid for, if the model's key does not say it.
+/// what a unit of the model's score means, if its scores have no unit of their own, and `judged_on` what the choices
+/// are valid for, if the model's key does not say it.
 fn learn(
     op: Op,
     choices: &[JudgedChoice],
     log_time: Option<f64>,
-    archs: BTreeMap<String, BTreeSet<Arch>>,
+    judged_on: JudgedOn,
 ) -> Result<Option<SurenessFile>, TrainError> {
     let mean_loss = choices.iter().map(|choice| choice.loss(1)).sum::<f64>() / choices.len().max(1) as f64;
     if choices.len() < LEAST {
@@ -93,7 +92,7 @@ fn learn(
     let chance = |first| chance(first, choices, &expected, &weights);
     Ok(Some(SurenessFile {
         version: SurenessFile::VERSION,
-        archs,
+        judged_on,
         choices: choices.len(),
         mean_loss,
         log_time,
@@ -204,20 +203,22 @@ pub(super) fn from_folds(
         (None, _) => None,
     };
     let choices: Vec<JudgedChoice> = runs.iter().map(|run| run.judged(measurements, one, log_time)).collect();
-    let is_of_one = plan.extractor.arch.is_some();
-    let archs = if is_of_one { BTreeMap::new() } else { archs(measurements, &one.data) };
-    learn(plan.extractor.schema.op(), &choices, log_time.filter(|_| one.prior.is_none()), archs)
+    // What the model's key says, as well.
+    let is_of_one = plan.extractor.arch.is_some() && matches!(measurements.common_dtype(), Ok(Some(_)));
+    let judged_on = if is_of_one { JudgedOn::new() } else { judged_on(measurements, &one.data) };
+    learn(plan.extractor.schema.op(), &choices, log_time.filter(|_| one.prior.is_none()), judged_on)
 }
 
-/// The architectures on which problems of each operation were measured; empty if one of them names none.
-fn archs(measurements: &Measurements, data: &TrainingData) -> BTreeMap<String, BTreeSet<Arch>> {
-    let mut archs: BTreeMap<String, BTreeSet<Arch>> = BTreeMap::new();
+/// What was measured; empty if a problem names no architecture.
+fn judged_on(measurements: &Measurements, data: &TrainingData) -> JudgedOn {
+    let mut judged_on = JudgedOn::new();
     for item in &data.problems {
-        let Some(arch) = item.arch else { return BTreeMap::new() };
-        let op = measurements.problems()[item.problem as usize].op();
-        archs.entry(op.to_string()).or_default().insert(arch);
+        let Some(arch) = item.arch else { return JudgedOn::new() };
+        let problem = &measurements.problems()[item.problem as usize];
+        let archs = judged_on.entry(problem.op()).or_default();
+        archs.entry(arch).or_default().insert(problem.dtype());
     }
-    archs
+    judged_on
 }
 
 /// A problem of the folds with its rows, best first.
@@ -304,7 +305,7 @@ mod tests {
     #[test]
     fn close_kernels_teach_doubt() {
         let choices: Vec<JudgedChoice> = (0..600).map(choice).collect();
-        let file = learn(Op::Conv, &choices, None, BTreeMap::new()).unwrap().unwrap();
+        let file = learn(Op::Conv, &choices, None, JudgedOn::new()).unwrap().unwrap();
         let half = 2.0_f64.ln() / 2.0;
         let TimeFit { log_bias, log_spread } = file.times.unwrap();
         assert!((log_bias - half).abs() < 1e-12 && (log_spread - half).abs() < 1e-12, "{:?}", file.times);
@@ -320,6 +321,6 @@ mod tests {
     #[test]
     fn few_choices_teach_nothing() {
         let choices: Vec<JudgedChoice> = (0..LEAST - 1).map(choice).collect();
-        assert!(learn(Op::Conv, &choices, None, BTreeMap::new()).unwrap().is_none());
+        assert!(learn(Op::Conv, &choices, None, JudgedOn::new()).unwrap().is_none());
     }
 }

@@ -185,9 +185,9 @@ def estimate(
     ``problem`` has the fields of ``--problem``; ``kernels`` are names, rows with a name, a file of names, or a family
     of AITER's kernels, whose names the command ``ckselect enumerate`` gives. Rows are those of ``ckselect rank --model
     estimate``: the time, by how much the kernel is slower than the first, the expected loss of choosing it
-    (docs/sureness.md; None on architectures where no choice was judged), and the terms that add up to the time, in
-    microseconds (docs/estimate.md). ``arch`` is an architecture or a product such as ``"MI300X"``, and ``hardware`` a
-    file that describes the GPU; without either, the problem or all kernels must name the architecture.
+    (docs/sureness.md; None where no choice was judged), and the terms that add up to the time, in microseconds
+    (docs/estimate.md). ``arch`` is an architecture or a product such as ``"MI300X"``, and ``hardware`` a file that
+    describes the GPU; without either, the problem or all kernels must name the architecture.
     """
     cells = _cells(problem) if isinstance(problem, Problem) else problem
     request = {**_kernels(kernels, arch), "problem": _pairs(cells), "arch": arch, "top": top}

@@ -177,7 +177,7 @@ class Selection:
     was chosen only because no model and no other source had an answer. ``universal``: the model is a universal one,
     which ranks for any GPU, direction and type. ``model``: the one that chose it, ``embedded:universal`` or another
     built-in one, a directory, or the name of a model from memory; None from other sources. ``sureness``: None if
-    nothing was learned about such choices, as on architectures where none was judged, and from sources that measure.
+    nothing was learned about such choices, as for types and architectures without any, and from sources that measure.
     """
 
     name: str

@@ -104,7 +104,7 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         let _ = write!(text, ", described by {}", by.display());
     }
     let sure = estimate.judge(&call.problem, &scratch, 0);
-    let learned = Sureness::for_estimate(call.problem.op(), Some(estimate.arch)).map(AsRef::as_ref);
+    let learned = Sureness::for_estimate(&call.problem, Some(estimate.arch)).map(AsRef::as_ref);
     let _ = write!(text, ": {}", words::sureness(sure.as_ref().zip(learned)));
     let estimator = estimate.kernels.estimator();
     for (rank, one) in (1..).zip(ranking.iter().take(EXPLAINED)) {

@@ -116,14 +116,15 @@ mod trained {
             serde_json::from_str::<Value>(&folder.good(line)).unwrap()["global_metrics"].take()
         };
         assert_eq!(figures(24).get("expected_loss_mean"), None);
-        // The key of a model of one architecture says for what it is valid, and a universal one records it.
+        // The key of a model of one architecture and type says for what it is valid, and a universal one records it.
         let folder = folder(&filters(120));
-        let archs = |line: &str| {
+        let judged_on = |line: &str| {
             folder.good(&format!("{line} --output model --overwrite {SMALL}"));
-            serde_json::from_str::<Value>(&folder.read("model/sureness.json")).unwrap()["archs"].take()
+            serde_json::from_str::<Value>(&folder.read("model/sureness.json")).unwrap()["judged_on"].take()
         };
-        assert_eq!(archs(BASE), Value::Null);
-        assert_eq!(archs(&format!("{BASE} --universal")), serde_json::json!({"grouped_conv": ["gfx950"]}));
+        assert_eq!(judged_on(BASE), Value::Null);
+        let expected = serde_json::json!({"grouped_conv": {"gfx950": ["bf16"]}});
+        assert_eq!(judged_on(&format!("{BASE} --universal")), expected);
         let figures = figures(120);
         let figure = |name: &str| figures[name].as_f64().unwrap();
         // Its choices lose nothing here, of which measurements cannot tell less than a thousandth.

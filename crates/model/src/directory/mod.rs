@@ -31,6 +31,7 @@ use crate::estimate::Device;
 use crate::features::Extractor;
 use crate::forest::Forest;
 use crate::hardware::Hardware;
+use crate::problem::Problem;
 use crate::sureness::{LogTime, Sureness};
 use crate::vocab::{Arch, Op};
 
@@ -226,9 +227,9 @@ impl Model {
     }
 
     /// What was learned about its choices: how much they are expected to lose. `None` for models that do not
-    /// record it, and for operations and architectures without judged choices.
-    pub fn sureness(&self, op: Op, arch: Option<Arch>) -> Option<&Arc<Sureness>> {
-        self.sureness.as_ref().filter(|learned| learned.is_valid_for(op, arch))
+    /// record it, and for types and architectures without judged choices.
+    pub fn sureness(&self, problem: &Problem, arch: Option<Arch>) -> Option<&Arc<Sureness>> {
+        self.sureness.as_ref().filter(|learned| learned.is_valid_for(problem, arch))
     }
 
     /// Whether its choices were judged, on whatever architecture.

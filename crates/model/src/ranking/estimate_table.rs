@@ -41,7 +41,7 @@ impl PoolEstimate {
         for index in (0..self.pool().len()).filter(|index| !ranked.contains(index)) {
             *left_out.entry(self.reason(problem, index).unwrap_or_default()).or_default() += 1;
         }
-        let sure = judge_estimated(problem.op(), problem.arch(), self.kernels(), &scratch, 0);
+        let sure = judge_estimated(problem, problem.arch(), self.kernels(), &scratch, 0);
         let row = |index: usize| self.row(problem, ranking, index, sure);
         Ok(EstimateTable { rows: (0..ranking.len().min(top)).map(row).collect(), left_out })
     }

@@ -93,16 +93,16 @@ impl<'r> Ranking<'r, '_> {
     /// What the ranking is judged by. A universal model, on a GPU that it has not seen, chooses about as well as the
     /// estimate.
     fn basis(&self) -> Basis<'r> {
-        let (ranker, op, arch) = (self.ranker, self.query.problem.op(), self.arch());
+        let (ranker, problem, arch) = (self.ranker, &self.query.problem, self.arch());
         let model = &ranker.model;
-        let own = model.sureness(op, arch);
+        let own = model.sureness(problem, arch);
         let is_universal = model.is_universal();
         match &ranker.first_segment().compiled {
             CompiledModel::Universal(universal) if is_universal || model.was_judged() => {
-                let prior = universal.prior_on(&self.query.problem, self.query.arch);
+                let prior = universal.prior_on(problem, self.query.arch);
                 let sureness = match prior {
                     Some(prior) if is_universal && !universal.has_seen(prior) => {
-                        Sureness::for_estimate(op, arch)
+                        Sureness::for_estimate(problem, arch)
                     }
                     Some(_) => own,
                     None => own.filter(|_| !is_universal),

@@ -19,7 +19,7 @@ impl RowPool {
         let RowScratch { ranking, problems, .. } = &scratch;
         let (Some(first), [problem]) = (ranking.first(), problems.as_slice()) else { return Ok(Value::Null) };
         let model = self.model().model();
-        let learned = model.sureness(problem.op(), problem.arch().or(model.key().arch)).map(AsRef::as_ref);
+        let learned = model.sureness(problem, problem.arch().or(model.key().arch)).map(AsRef::as_ref);
         let unit = model.log_time();
         let estimated = self.estimated(Some(problem));
         let behind = |unit: LogTime| ranking[1..].iter().map(move |one| unit.behind(first.score, one.score));

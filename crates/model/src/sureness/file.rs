@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::loss_forest::LossForest;
 use super::{Sureness, column_names};
 use crate::forest::Forest;
-use crate::vocab::{Arch, Op};
+use crate::vocab::{Arch, Dtype, Op};
+
+/// The types of judged choices, by operation and architecture.
+pub type JudgedOn = BTreeMap<Op, BTreeMap<Arch, BTreeSet<Dtype>>>;
 
 /// The content of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -15,10 +18,10 @@ use crate::vocab::{Arch, Op};
 pub struct SurenessFile {
     /// [`SurenessFile::VERSION`].
     pub version: u32,
-    /// The architectures on which choices of each operation were judged. None for a model of one architecture, which
-    /// answers for no other one, and where the measurements name none.
+    /// What choices were judged of. Empty for a model of one architecture and one type, which answers for no others, and
+    /// where the measurements name no architecture.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
-    pub archs: BTreeMap<String, BTreeSet<Arch>>,
+    pub judged_on: JudgedOn,
     /// Number of judged choices that it was learned from.
     pub choices: usize,
     /// Their mean loss.
@@ -109,18 +112,16 @@ impl SurenessFile {
         if !self.chances.is_sorted_by(|one, next| one.first < next.first) {
             return Err("chances: expected ascending numbers of kernels".to_owned());
         }
-        let mut judged_on = Vec::new();
-        for (op, archs) in &self.archs {
-            let op: Op = op.parse().map_err(|error| format!("archs: {error}"))?;
-            judged_on.extend(archs.iter().map(|&arch| (op, arch)));
-        }
+        let judged_on = self.judged_on.iter().flat_map(|(&op, archs)| {
+            archs.iter().flat_map(move |(&arch, dtypes)| dtypes.iter().map(move |&dtype| (op, dtype, arch)))
+        });
         Ok(Sureness {
             losses: LossForest::new(&forest).map_err(|error| format!("loss: {error}"))?,
             chances: self.chances.clone(),
             log_time: self.log_time,
             times: self.times,
             choices: self.choices,
-            judged_on: judged_on.into(),
+            judged_on: judged_on.collect(),
         })
     }
 }

@@ -17,9 +17,9 @@
 //! A model directory has its own in [`Sureness::FILE`]. A universal model on a GPU that it has never seen chooses
 //! about as well as the estimate, so that the estimate's, which is part of the library, is valid for it there.
 //!
-//! None of them is valid on an architecture without judged choices: what signs are worth on CDNA and on Hopper differs
-//! by a factor of two (`docs/what-did-not-work.md`). So whoever takes a [`Sureness`] to judge by names the
-//! architecture, and gets none where nothing was judged.
+//! None of them is valid on an architecture or for a type without judged choices: what signs are worth on CDNA and on
+//! Hopper, in 16 bits and in 8, differs by a factor of two (`docs/what-did-not-work.md`). So whoever takes a [`Sureness`]
+//! to judge by names the problem and the architecture, and gets none where nothing was judged.
 
 mod file;
 mod log_time;
@@ -28,14 +28,15 @@ mod signs;
 
 use std::sync::{Arc, LazyLock};
 
-pub use file::{Chance, SurenessFile, TimeFit};
+pub use file::{Chance, JudgedOn, SurenessFile, TimeFit};
 pub use log_time::LogTime;
 use loss_forest::LossForest;
 pub use loss_forest::{MOST_LEAVES, MOST_TREES};
 pub use signs::{Signs, column_names};
 
 use crate::estimate::{EstimateScratch, EstimatedKernels, sureness_of};
-use crate::vocab::{Arch, Op};
+use crate::problem::Problem;
+use crate::vocab::{Arch, Dtype, Op};
 
 /// A choice is as good as the best within this loss.
 pub const WITHIN: f64 = 0.02;
@@ -51,8 +52,8 @@ pub struct Sureness {
     log_time: Option<f64>,
     times: Option<TimeFit>,
     choices: usize,
-    /// The operations and architectures of those choices; empty for all that the model answers for.
-    judged_on: Box<[(Op, Arch)]>,
+    /// Operation, type and architecture of judged choices; empty for all that the model answers for.
+    judged_on: Box<[(Op, Dtype, Arch)]>,
 }
 
 /// How sure a choice is. Two digits of such figures mean something, so that single precision is enough, and the
@@ -84,15 +85,15 @@ const LEAST_LOG_LOSS: f64 = -13.815_510_557_964_274;
 const LOG_ODDS: [f64; 2] = [2.197_224_577_336_219_6, 4.595_119_850_134_589];
 
 /// How sure a place of the estimate's ranking is, among those from there on; `None` if there is no such place, or if no
-/// choice of the estimate was judged on the architecture.
+/// choice of the estimate was judged for the problem's type on the architecture.
 pub fn judge_estimated(
-    op: Op,
+    problem: &Problem,
     arch: Option<Arch>,
     kernels: &EstimatedKernels,
     ranked: &EstimateScratch,
     rank: usize,
 ) -> Option<Sure> {
-    let learned = Sureness::for_estimate(op, arch)?;
+    let learned = Sureness::for_estimate(problem, arch)?;
     let places = ranked.ranking().get(rank..)?;
     let (first, next) = places.split_first()?;
     let behind = next.iter().map(|one| LogTime::OfTime.behind(first.score, one.score));
@@ -110,10 +111,10 @@ impl Sureness {
         SurenessFile::parse(text)?.read(op)
     }
 
-    /// The estimate's sureness for an operation, learned from choices on several GPUs (`docs/sureness.md`); `None` on
-    /// architectures without such choices.
-    pub fn for_estimate(op: Op, arch: Option<Arch>) -> Option<&'static Arc<Self>> {
-        Self::estimate_anywhere(op).filter(|learned| learned.is_valid_for(op, arch))
+    /// The estimate's sureness for a problem, learned from choices on several GPUs (`docs/sureness.md`); `None` for
+    /// types and architectures without such choices.
+    pub fn for_estimate(problem: &Problem, arch: Option<Arch>) -> Option<&'static Arc<Self>> {
+        Self::estimate_anywhere(problem.op()).filter(|learned| learned.is_valid_for(problem, arch))
     }
 
     /// How far the estimate's times for an operation are from measured ones.
@@ -121,9 +122,10 @@ impl Sureness {
         Self::estimate_anywhere(op)?.times
     }
 
-    /// Whether choices of an operation on an architecture were judged.
-    pub(crate) fn is_valid_for(&self, op: Op, arch: Option<Arch>) -> bool {
-        let is_it = |&(judged, on): &(Op, Arch)| judged == op && Some(on) == arch;
+    /// Whether choices for problems of such an operation and type were judged on an architecture.
+    pub(crate) fn is_valid_for(&self, problem: &Problem, arch: Option<Arch>) -> bool {
+        let (op, dtype) = (problem.op(), problem.dtype());
+        let is_it = |judged: &(Op, Dtype, Arch)| (judged.0, judged.1, Some(judged.2)) == (op, dtype, arch);
         self.judged_on.is_empty() || self.judged_on.iter().any(is_it)
     }
 
@@ -184,7 +186,7 @@ mod tests {
     use crate::directory::Model;
     use crate::estimate::Device;
     use crate::pool::Pool;
-    use crate::problem::{ConvProblem, Problem};
+    use crate::problem::{ConvProblem, Problem, ProblemDefaults};
     use crate::ranking::{RankScratch, Ranker};
     use crate::vocab::Arch;
 
@@ -234,27 +236,41 @@ mod tests {
         assert!(unknown.contains("unknown field `surely`"), "{unknown}");
     }
 
-    /// The estimate stated a loss on every GPU, which on one of another kind than the judged ones was twice the observed
-    /// one.
+    /// A problem of an operation and a type.
+    fn problem(op: Op, dtype: Dtype) -> Problem {
+        let text = match op {
+            Op::Conv => "N=8,C=64,K=64,Hi=28,Wi=28,Y=3,X=3",
+            Op::Gemm => "M=64,N=64,K=64",
+            Op::Fmha => "batch=1,seqlen_q=128,seqlen_k=128,nhead_q=8,hdim_q=128",
+            Op::Moe => "stage=1,tokens=64,experts=8,topk=2,n=512,k=256",
+        };
+        Problem::parse(op, text, &ProblemDefaults { dtype, ..ProblemDefaults::new(op) }).unwrap()
+    }
+
+    /// The estimate stated a loss on every GPU and for every type, which on a GPU of another kind than the judged ones, and
+    /// for mixtures of experts in fp8, was twice the observed one.
     #[test]
-    fn nothing_is_said_on_architectures_without_judged_choices() {
-        let is_known = |op, arch: &str| Sureness::for_estimate(op, arch.parse().ok()).is_some();
-        let known = |op| ["gfx942", "gfx950", "sm_80", "sm_90"].map(|arch| is_known(op, arch));
-        assert_eq!(known(Op::Conv), [false, true, false, true]);
-        for op in [Op::Gemm, Op::Fmha, Op::Moe] {
-            assert_eq!(known(op), [false, false, false, true], "{op}");
+    fn nothing_is_said_where_no_choice_was_judged() {
+        let is_known =
+            |op, dtype, arch: &str| Sureness::for_estimate(&problem(op, dtype), arch.parse().ok()).is_some();
+        let on = |op, dtype| ["gfx942", "gfx950", "sm_80", "sm_90"].map(|arch| is_known(op, dtype, arch));
+        assert_eq!(on(Op::Conv, Dtype::Bf16), [false, true, false, true]);
+        for (op, dtype) in [(Op::Gemm, Dtype::Fp8), (Op::Fmha, Dtype::Fp16), (Op::Moe, Dtype::Bf16)] {
+            assert_eq!(on(op, dtype), [false, false, false, true], "{op}");
+            assert!(Sureness::for_estimate(&problem(op, dtype), None).is_none());
         }
-        assert!(Op::ALL.iter().all(|&op| Sureness::for_estimate(op, None).is_none()));
+        for (op, dtype) in [(Op::Conv, Dtype::Fp16), (Op::Fmha, Dtype::Bf16), (Op::Moe, Dtype::Fp8)] {
+            assert_eq!(on(op, dtype), [false; 4], "{op}");
+        }
         // Times have their own spread.
         assert!(Op::ALL.iter().all(|&op| Sureness::times_of_estimate(op).is_some()));
-        // A model of one architecture records none, and answers for no other.
-        assert!(file("").unwrap().is_valid_for(Op::Conv, None));
+        // A model of one architecture and one type records neither, and answers for no other.
+        assert!(file("").unwrap().is_valid_for(&problem(Op::Conv, Dtype::Fp16), None));
     }
 
     /// The estimate says of each operation how sure it is, of some problems more than of others.
     #[test]
     fn the_estimate_says_how_sure_it_is() {
-        assert!(Op::ALL.iter().all(|&op| Sureness::for_estimate(op, "sm_90".parse().ok()).is_some()));
         let configs = format!("{}/../../configs/forward_bf16.txt", env!("CARGO_MANIFEST_DIR"));
         let pool = Arc::new(Pool::read(configs).unwrap());
         let arch: Arch = "gfx950".parse().unwrap();
