@@ -155,7 +155,7 @@ impl ResultTable {
         Output::report()?.filled(|out| self.write(format, out))
     }
 
-    /// The same, but with a document in the place of its JSON.
+    /// Prints the table for people, but as JSON a document in its place.
     pub(crate) fn print_beside(
         &self,
         format: Format,

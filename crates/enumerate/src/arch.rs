@@ -20,7 +20,7 @@ pub struct ArchRules {
     pub element_bits: BTreeMap<Dtype, u32>,
     /// The shared memory that a pipeline may use.
     pub pipeline_lds: BTreeMap<Pipeline, LdsBudget>,
-    /// The same for unlisted pipelines.
+    /// The shared memory that a pipeline may use if `pipeline_lds` does not list it.
     pub pipeline_lds_otherwise: LdsBudget,
     /// Pipelines for preshuffled B.
     pub preshuffle_pipelines: Vec<Pipeline>,
@@ -34,7 +34,7 @@ pub struct ArchRules {
 pub enum LdsBudget {
     /// A share of the architecture's shared memory.
     Share(f64),
-    /// The same amount on every architecture.
+    /// An amount that does not depend on the architecture.
     Fixed {
         /// The amount in bytes.
         bytes: u64,
@@ -67,7 +67,7 @@ pub struct ArchTable {
     pub waves: Vec<Mnk>,
     /// Matrix instructions by the types of A and B (one word if they are equal).
     pub warp_tiles: BTreeMap<String, Vec<Mnk>>,
-    /// The same for kernels with preshuffled B.
+    /// Matrix instructions of kernels with preshuffled B, by types as in `warp_tiles`.
     #[serde(default)]
     pub preshuffle_warp_tiles: BTreeMap<String, Vec<Mnk>>,
 }

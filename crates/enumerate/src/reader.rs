@@ -1,4 +1,4 @@
-//! Reads a configuration's JSON; errors name the place, and keys that nobody requested are rejected.
+//! Reads a configuration's JSON; errors name the field, and unknown keys are rejected.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -23,11 +23,11 @@ pub(crate) trait ConfigFile {
 /// How surely a file is one of an operation's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Claim {
-    /// It is none.
+    /// The file is none of the operation's.
     No,
-    /// It is one if no other operation claims it.
+    /// The file is one of the operation's if no other operation claims it.
     Perhaps,
-    /// It is one.
+    /// The file is certainly one of the operation's.
     Surely,
 }
 
@@ -39,11 +39,11 @@ pub struct ConfigError {
     pub file: String,
     /// The field, such as `trait_config.pipeline.values[2]`; empty for the whole file.
     pub path: String,
-    /// What was found and what was expected.
+    /// Why the file cannot be used, usually the value in the file and what was expected.
     pub reason: String,
 }
 
-/// The place of an error, and the reason.
+/// The path of the field in error, and the reason.
 pub(crate) type Fault = (String, String);
 
 /// An object being read.
@@ -54,7 +54,7 @@ pub(crate) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The object at a place of the file; the place of the whole file is empty.
+    /// The object at a path in the file; the path of the whole file is empty.
     pub(crate) fn at(path: String, value: &'a Value) -> Result<Self, Fault> {
         match value {
             Value::Object(map) => Ok(Self { map, path, known: Vec::new() }),
@@ -62,7 +62,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The place of a key, for messages.
+    /// The path of a key, for messages.
     pub(crate) fn place_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
@@ -77,7 +77,7 @@ impl<'a> Object<'a> {
         self.get(key).map(|value| Object::at(path, value)).transpose()
     }
 
-    /// The same, without keys if there is none.
+    /// The object under `key`, or an empty one if there is none.
     pub(crate) fn part(&mut self, key: &'static str) -> Result<Object<'a>, Fault> {
         static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         let empty = || Object { map: &EMPTY, path: String::new(), known: Vec::new() };
@@ -94,7 +94,7 @@ impl<'a> Object<'a> {
         self.get(key).map(|value| read(value).map_err(|reason| (path, reason))).transpose()
     }
 
-    /// As `optional`, but the key is required.
+    /// The value under the required `key` as `read` returns it.
     pub(crate) fn needed<T>(
         &mut self,
         key: &'static str,
@@ -138,7 +138,7 @@ impl<'a> Object<'a> {
         Ok(Some(list))
     }
 
-    /// The same, but the key is required.
+    /// The list under the required `key`; `read` reads each item.
     pub(crate) fn needed_values<T>(
         &mut self,
         key: &'static str,
@@ -161,13 +161,13 @@ impl<'a> Object<'a> {
         items.iter().enumerate().map(item).collect()
     }
 
-    /// Rejects keys that were not requested. An unknown key is never ignored, since nobody can know what it
-    /// was meant to change.
+    /// Rejects keys that no reader took. An unknown key is never ignored, since nobody can know what it was meant to
+    /// change.
     pub(crate) fn finish(self) -> Result<(), Fault> {
         self.finish_with(&[])
     }
 
-    /// As `finish`, with advice for keys that are often written by mistake.
+    /// Rejects keys that no reader took, with advice for those that are often written by mistake.
     pub(crate) fn finish_with(self, hints: &[(&str, &str)]) -> Result<(), Fault> {
         let unknown = |key: &&str| !self.known.contains(key) && !is_comment(key);
         let Some(key) = self.map.keys().map(String::as_str).find(unknown) else { return Ok(()) };

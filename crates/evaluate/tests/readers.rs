@@ -1,4 +1,4 @@
-//! The same texts through every reader of tables: problems, pools, measurements, tuned tables, choices.
+//! Every reader of tables reads one set of texts: problems, pools, measurements, tuned tables, choices.
 //!
 //! Each reader answers in a line. What one of them accepts and another refuses stands beside each other in
 //! readers/answers.txt; `UPDATE_EXPECTED=1 cargo test -p ck-select-evaluate --test readers` writes it anew.

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-/// Why nothing (more) can be measured: a sentence that names the file, program or option, what was found, and
-/// what was expected.
+/// Why nothing (more) can be measured: a sentence that names the file, program or option, what it has, and what was
+/// expected.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct MeasureError(String);
@@ -15,12 +15,12 @@ impl MeasureError {
         Self(reason.to_string())
     }
 
-    /// The same, about a program.
+    /// An error about a program.
     pub(crate) fn about(program: impl Display, reason: impl Display) -> Self {
         Self(format!("{program}: {reason}"))
     }
 
-    /// The same, about a file.
+    /// An error about a file.
     pub(crate) fn file(file: &Path, reason: impl Display) -> Self {
         Self::about(file.display(), reason)
     }

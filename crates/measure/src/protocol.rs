@@ -16,7 +16,7 @@ use crate::job::{Job, Settings};
 /// build of it.
 pub const VERSION: u32 = 3;
 
-/// Everything that a worker is asked to do.
+/// The whole task of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// [`VERSION`].
@@ -32,7 +32,7 @@ pub struct Request {
 /// A kernel in a library.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Item {
-    /// Its number in answers.
+    /// The item's number in answers.
     pub item: usize,
     /// The kernel's name in the library; it need not follow any grammar.
     pub kernel: String,
@@ -67,24 +67,24 @@ impl Item {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// It has a device; what is known about it.
+    /// The worker has a device, of which this is known.
     Ready(Value),
-    /// It makes its kernels ready, and is not stuck: its time starts anew.
+    /// The worker makes its kernels ready, and is not stuck: its time limit starts anew.
     Preparing {
-        /// How many are ready.
+        /// The number of kernels that are ready.
         done: usize,
-        /// How many there are.
+        /// The number of kernels.
         total: usize,
     },
-    /// It begins an item.
+    /// The worker begins an item.
     Begin(usize),
-    /// It has finished an item.
+    /// The worker has finished an item.
     End {
-        /// Which item.
+        /// The item's number.
         item: usize,
         /// The item's outcome.
         outcome: Outcome,
     },
-    /// It cannot measure anything.
+    /// The worker cannot measure anything.
     Refused(String),
 }

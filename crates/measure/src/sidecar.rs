@@ -34,7 +34,7 @@ impl Files {
         Self { log: log.to_owned(), meta: Sidecar::meta_of(log), details: Sidecar::details_of(log) }
     }
 
-    /// Those that do not exist.
+    /// The files that do not exist.
     pub(crate) fn missing(&self) -> Vec<PathBuf> {
         [&self.log, &self.meta, &self.details].into_iter().filter(|path| !path.exists()).cloned().collect()
     }

@@ -11,7 +11,7 @@ pub(crate) trait OperationData: OperationProblem {
     /// The columns of upstream's canonical table: numbers of the problem, fields of the kernel, and what else
     /// a row has.
     const TABLE: &'static [&'static [&'static str]];
-    /// Those of upstream's CSV.
+    /// The columns of upstream's CSV.
     const BENCHMARK: &'static [&'static [&'static str]];
     /// Whether flags are true or false in the table, not 1 or 0.
     const HAS_BOOLEANS: bool = false;

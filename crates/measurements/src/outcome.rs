@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was timed.
+    /// The kernel was timed.
     Measured(Measurement),
-    /// It was given up because it was many times slower than the problem's best kernel.
+    /// The kernel was given up because it was many times slower than the problem's best kernel.
     CutOff {
-        /// Its fastest run until then, in milliseconds.
+        /// The kernel's fastest run until then, in milliseconds.
         fastest_ms: f64,
     },
-    /// It has no time.
+    /// The kernel has no time.
     Failed(Failure),
 }
 
@@ -27,8 +27,8 @@ impl Outcome {
         Self::Failed(Failure::new(class, message))
     }
 
-    /// The same outcome, or a failure if its figures are none of a measurement, or impossible for the problem on
-    /// any device.
+    /// This outcome, or a failure if its figures are none of a measurement, or impossible for the problem on any
+    /// device.
     #[must_use]
     pub fn plausible(self, problem: &Problem) -> Self {
         match &self {
@@ -178,30 +178,30 @@ vocabulary! {
         Missing = "missing",
         /// Answers come from records, which lack the kernel on this problem.
         NotRecorded = "not_recorded",
-        /// It is recorded as invalid without a reason.
+        /// The record is invalid without a reason.
         Invalid = "invalid",
-        /// It does not compile.
+        /// The kernel does not compile.
         Build = "build",
-        /// Its library cannot be loaded or does not contain it.
+        /// The kernel's library cannot be loaded or does not contain it.
         Load = "load",
-        /// It reports that it cannot run the problem.
+        /// The kernel reports that it cannot run the problem.
         Unsupported = "unsupported",
-        /// Its launch failed.
+        /// The kernel's launch failed.
         Launch = "launch",
-        /// Its process was killed by a signal.
+        /// The kernel's process was killed by a signal.
         Crash = "crash",
-        /// It did not finish in time.
+        /// The kernel did not finish in time.
         Timeout = "timeout",
-        /// Its process ended with an error.
+        /// The kernel's process ended with an error.
         Exit = "exit",
-        /// Its output is not a result.
+        /// The output of the kernel's process is not a result.
         Garbage = "garbage",
-        /// It printed too much.
+        /// The kernel's process printed too much.
         Flood = "flood",
-        /// The time it reports is not plausible: zero, negative, infinite, not a number, or shorter than any
-        /// device needs.
+        /// The reported time is not plausible: zero, negative, infinite, not a number, or shorter than any device
+        /// needs.
         NotATime = "not_a_time",
-        /// The device was lost while it ran.
+        /// The device was lost while the kernel ran.
         Device = "device",
     }
 }

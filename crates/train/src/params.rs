@@ -138,9 +138,9 @@ impl Params {
         KNOWN.iter().find(|known| known.1 == name).map_or(name, |known| known.0)
     }
 
-    /// The same with what depends on the largest number of kernels of a problem, unless it was set. In pools
-    /// of hundreds, pairs below the first few places teach nothing, and half as many trees, of twice the
-    /// step, are as good (docs/results.md); they are nearly all of the work.
+    /// These parameters with defaults for the largest number of kernels of a problem, where none was set. In pools of
+    /// hundreds, pairs below the first few places teach nothing, and half as many trees, of twice the step, are as
+    /// good (docs/results.md); they are nearly all of the work.
     pub(super) fn for_pool(mut self, objective: Objective, kernels: usize) -> Self {
         if kernels <= LARGE_POOL {
             return self;
@@ -208,7 +208,7 @@ impl Params {
         self.trees().min(most.max(1.0) as usize)
     }
 
-    /// The same with a different number of trees.
+    /// These parameters with a different number of trees.
     pub fn with_trees(self, trees: usize) -> Self {
         self.with(&[("n_estimators", trees as f64)])
     }
@@ -255,7 +255,7 @@ impl Params {
         self.values.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
     }
 
-    /// The same with these values.
+    /// These parameters, with `values` in place of their own.
     pub(super) fn with(mut self, values: &[(&str, f64)]) -> Self {
         for &(name, value) in values {
             self.put(name, value);

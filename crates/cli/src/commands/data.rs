@@ -147,7 +147,8 @@ impl FirstRows {
         self.common("--arch", |(_, _, arch)| *arch)
     }
 
-    /// The same, for a training that has to know it; a file of constants may name it as well.
+    /// The architecture that was measured, which a training has to know: what all rows record, else the named one; a
+    /// file of constants may name it as well.
     #[cfg(feature = "train")]
     pub(crate) fn measured_arch(&self, gpu: &Gpu) -> Result<Arch, CliError> {
         let unknown = || CliError::usage("--arch is missing, and the rows do not record what was measured");

@@ -76,7 +76,7 @@ impl Gpu {
         Self { product_units: Some(units), ..Self::with_profile(Some(arch)) }
     }
 
-    /// The same GPU, of an architecture.
+    /// This GPU with another architecture.
     #[cfg(feature = "train")]
     pub(crate) fn with_arch(&self, arch: Option<Arch>) -> Self {
         Self { arch, ..self.clone() }

@@ -346,7 +346,7 @@ fn a_time_that_is_none_is_an_error() {
     }
 }
 
-/// It was found when the work was done, and lost (caf175e5).
+/// The error came when the work was done, which was lost (caf175e5).
 #[test]
 fn an_output_that_cannot_be_written_is_found_before_the_work() {
     let files = files();

@@ -104,7 +104,7 @@ fn unknown_hardware_is_refused_with_what_is_known() {
     ));
 }
 
-/// They were no architectures.
+/// Names of products were no architectures.
 #[test]
 fn a_product_is_its_target_with_its_compute_units() {
     let folder = Folder::new();

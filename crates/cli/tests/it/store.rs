@@ -20,7 +20,7 @@ fn folder_with(winners: &str) -> Folder {
     folder
 }
 
-/// The same with another store.
+/// Runs a command line in the folder with another store.
 fn on(folder: &Folder, store: &str, line: &str) -> Ran {
     folder.command(line).env("CK_SELECT_STORE", store).output().unwrap().into()
 }

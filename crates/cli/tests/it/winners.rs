@@ -109,7 +109,7 @@ fn rows_without_compute_units_have_those_of_the_gpus_file() {
     }
 }
 
-/// They were taken for the profile's, of the GPU in the middle (07238670).
+/// Missing compute units were taken for those of the profile, of the GPU in the middle (07238670).
 #[test]
 fn compute_units_that_nothing_says_are_not_guessed() {
     let folder = folder();
@@ -223,7 +223,7 @@ fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
     assert!(counts[0] < counts[1]);
 }
 
-/// They were left out without a word (07238670).
+/// Such shapes were left out without a word (07238670).
 #[test]
 fn shapes_that_another_library_won_are_counted() {
     let folder = folder();

@@ -17,7 +17,7 @@ const PRECEDENCES: [(Level, &[&str]); 5] = [
     (Level::Calculate, &["+", "-"]),
     (Level::Calculate, &["*", "//", "/", "%"]),
 ];
-/// What cannot begin an operand.
+/// Words of Python that cannot begin an operand.
 const KEYWORDS: [&str; 9] = ["and", "or", "not", "in", "is", "if", "else", "lambda", "for"];
 
 /// Reads an expression over fields with these names.
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str, fields: &[&str]) -> Result<Expr, FilterError> {
 struct Parser<'a> {
     text: &'a str,
     fields: &'a [&'a str],
-    /// Those that are not yet read; the last one is always the end.
+    /// The tokens that are not yet read; the last one is always the end.
     tokens: &'a [Token<'a>],
     depth: usize,
 }

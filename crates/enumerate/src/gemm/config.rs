@@ -48,9 +48,9 @@ pub struct GemmRanges {
 pub enum LdsLimit {
     /// All that the architecture has, or half of it for pipelines with two buffers.
     Hardware,
-    /// The share of it that the rules grant a pipeline.
+    /// The share of the architecture's shared memory that the rules grant a pipeline.
     Pipeline,
-    /// The same share of 64 KiB on every architecture: upstream's rule before version 1.2.0.
+    /// A pipeline's share of 64 KiB on every architecture: upstream's rule before version 1.2.0.
     Flat,
 }
 

@@ -22,9 +22,9 @@ pub struct Slice {
 /// Slices by one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceGroup {
-    /// What is told apart.
+    /// The kind in words, as a page's heading has it.
     pub title: &'static str,
-    /// The same in one word.
+    /// The kind in one word, for lines of a table.
     pub word: &'static str,
     /// The key in JSON, which is upstream's if upstream has it.
     pub key: &'static str,

@@ -115,12 +115,12 @@ impl Plan {
         requested.for_kernel(self.kernel(pair)).unwrap_or(requested.problem)
     }
 
-    /// How many pairs were left out because of their places in an order.
+    /// How many pairs were left out because of their ranks in an order.
     pub const fn left_out_by_order(&self) -> usize {
         self.left_out_by_order
     }
 
-    /// The same kernels and problems, with only the pairs that `keep` accepts.
+    /// This plan with only the pairs that `keep` accepts.
     #[must_use]
     pub fn filtered(&self, mut keep: impl FnMut(Pair) -> bool) -> Self {
         let mut plan = self.clone();

@@ -17,15 +17,15 @@ use crate::runner::OutcomeSource;
 const AT_LEAST: usize = 7;
 
 impl Plan {
-    /// The same plan with the kernels of each problem ordered by the estimate, fastest first, so that the
-    /// cut-off has a good time to compare with from the start; those without an estimate come last.
+    /// This plan with the kernels of each problem ordered by the estimate, fastest first, so that the cut-off has a
+    /// good time to compare with from the start; kernels without an estimate come last.
     #[must_use]
     pub fn by_estimate(&self, estimator: &Estimator) -> Self {
         self.within(estimator, f64::INFINITY)
     }
 
-    /// The same, without the kernels whose estimate is more than `factor` times the fastest one, but with
-    /// seven of each problem, or a quarter of fewer than 28, because the estimate errs.
+    /// This plan ordered by the estimate, without the kernels whose estimate is more than `factor` times the fastest
+    /// one. Because the estimate errs, at least seven kernels of each problem stay, or a quarter of fewer than 28.
     #[must_use]
     pub fn within(&self, estimator: &Estimator, factor: f64) -> Self {
         let mut plan = self.clone();
@@ -54,11 +54,11 @@ impl Plan {
         plan
     }
 
-    /// The same plan with the kernels of each problem in the order of a model, best first. Kernels that the
-    /// model does not rank come last; a problem with no other kernels is an error.
+    /// This plan with the kernels of each problem in the order of a model, best first. Kernels that the model does
+    /// not rank come last; a problem with no other kernels is an error.
     ///
-    /// A problem that leaves something open, such as its type, is a different problem for some kernels, whose
-    /// scores cannot be compared. The places of such rankings take turns.
+    /// A problem that leaves something open, such as its type, is a different problem for some kernels, whose scores
+    /// cannot be compared. Kernels of such rankings take turns, rank by rank.
     pub fn by_model(&self, model: Model) -> Result<Self, MeasureError> {
         self.by_model_up_to(model, |_| None)
     }
@@ -79,7 +79,7 @@ impl Plan {
         let pool = Pool::new(self.kernels.clone()).map_err(|error| unusable(&error))?;
         let ranker = Ranker::new(Arc::new(model), Arc::new(pool)).map_err(|error| unusable(&error))?;
         let (mut plan, mut scratch) = (self.clone(), RankScratch::default());
-        // By kernel: its place, and which of the rankings it is in.
+        // Each kernel's rank, and the ranking that it is in.
         let mut places = vec![usize::MAX; self.kernels.len()];
         let mut ranking_of = vec![0; self.kernels.len()];
         for (problem, planned) in (0..).zip(&mut plan.problems) {
@@ -130,7 +130,7 @@ impl Plan {
         problems
     }
 
-    /// The same plan with only the first kernels of each problem.
+    /// This plan with only the first `count` kernels of each problem.
     #[must_use]
     pub fn first(mut self, count: usize) -> Self {
         for planned in &mut self.problems {

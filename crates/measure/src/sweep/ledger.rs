@@ -28,7 +28,7 @@ pub(super) struct Ledger<'a> {
     plan: &'a Plan,
     columns: Columns,
     files: Files,
-    /// Those that this run has made.
+    /// The files that this run has created.
     made: Vec<PathBuf>,
     log: Log,
     details: Details,

@@ -22,7 +22,7 @@ struct Sink {
     add_kernel: unsafe extern "C" fn(*mut c_void, *const c_char, *const CkKernelHooks) -> CkStatus,
 }
 
-/// It returns a `ck_status`, read as a number because a library may return any value.
+/// `ck_bench_register`: returns a `ck_status`, read as a number because a library may return any value.
 type Register = unsafe extern "C" fn(*const Sink) -> i32;
 type CountNonZero = unsafe extern "C" fn() -> i64;
 

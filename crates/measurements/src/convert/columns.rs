@@ -34,10 +34,10 @@ pub(super) enum ColumnSource {
     Groups,
     /// A hardware constant: the file's, otherwise that of the architecture's profile.
     Hardware(&'static str),
-    /// NaN is null.
+    /// A figure; NaN is null.
     Figure(fn(&Figures) -> f64),
-    /// The same, for a table without a column for rows that are invalid for a reason other than their
-    /// figures: then those have this value.
+    /// A figure of a table without a column for validity: rows that are invalid for a reason that no other column
+    /// shows have this value.
     FigureOr(fn(&Figures) -> f64, f64),
     IsValid,
     NonZero,

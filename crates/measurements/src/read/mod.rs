@@ -390,8 +390,8 @@ impl Measurements {
         self.device_with(arch, |recorded| recorded.arch == Some(arch))
     }
 
-    /// The same for the rows of one file, counted from 0. Where files may be of several GPUs, it has the
-    /// constants of this file alone.
+    /// The estimate's device for the rows of one file, by its index. Where files may be of several GPUs, the device
+    /// has only the constants that this file records.
     pub fn device_of_file(&self, file: usize, arch: Arch) -> Result<Device, DeviceError> {
         if self.options.of_several_gpus {
             return self.device_with(arch, |recorded| recorded.is_of(file, arch));

@@ -61,7 +61,7 @@ impl From<DataError> for Fault {
 /// What became of a row.
 pub(crate) enum RowOutcome {
     Row,
-    /// It was not requested.
+    /// The row is not one of those requested.
     Other,
     OtherRun,
 }

@@ -190,7 +190,7 @@ fn a_table_of_another_pool_is_not_hidden_by_a_large_one() {
     assert_eq!((kept.shapes.len(), lacking.unwrap().0), (100, 2));
 }
 
-/// It was said to need no batch, which the shape did not ask for.
+/// The error gave no batch as the reason, though the shape has none.
 #[test]
 fn a_winner_that_does_not_compute_its_shape_says_why() {
     let name = "a8w8_bpreshuffle_256x32x256x64_16x16_16x16_4x64x1_4x64x1_1x32x1x8_8x8x1_2x1_intrawave_v1";

@@ -28,9 +28,9 @@ pub(crate) enum Order {
 pub(crate) enum Keep {
     All,
     First(usize),
-    /// Those whose estimate is at most this many times the fastest one's.
+    /// The kernels whose estimated time is at most this many times the fastest kernel's.
     Within(f64),
-    /// As many as have to be measured to be sure.
+    /// As many of the first kernels as have to be measured to be sure of a nearly fastest one.
     UntilSure,
 }
 
@@ -83,7 +83,7 @@ fn say_without_estimate(estimator: &Estimator, pool: &Pool) -> Result<(), CliErr
     Ok(())
 }
 
-/// The plan in the order that is asked for, without the kernels that it leaves out.
+/// The plan in the requested order, without the kernels that this order leaves out.
 pub(super) fn ordered(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Result<Plan, CliError> {
     let names_gpu = args.arch.is_given();
     let usual = if names_gpu { Order::Model(Keep::First(PROMISING)) } else { Order::Pool };

@@ -63,7 +63,7 @@ impl Chooser {
         }
     }
 
-    /// The same on the GPU that was measured.
+    /// The chooser for the GPU that was measured, as far as it is a universal model or the estimate.
     pub(super) fn on_measured(self, args: &Args, measurements: &Measurements) -> Result<Self, CliError> {
         let Self::Model(model) = self else { return Ok(self) };
         let model = as_measured(Arc::unwrap_or_clone(model), &args.arch, measurements)?;

@@ -37,7 +37,8 @@ impl<'a> TuningData<'a> {
         Ok(Self { base, measurements, extractor, promising: None })
     }
 
-    /// The same in the place of a GPU, of which only promising kernels may be measured.
+    /// The measurements that `--simulate` names, which stand in for a GPU; with `--first`, only promising kernels of
+    /// each problem are learned from.
     pub(super) fn in_simulation(args: &Args, base: &'a WarmStart) -> Result<Self, CliError> {
         let mut all = Self::read(args, base, &args.simulate)?;
         say_trained_on(all.measurements.paths(), &base.were_trained_on(&all.measurements)?);

@@ -124,8 +124,8 @@ fn columns_of(batch: &RecordBatch) -> Result<Vec<Column>, String> {
     columns.map(column).collect()
 }
 
-/// The same schema with texts as dictionaries, so that each distinct text is handled once per batch, and
-/// nothing else.
+/// The schema with all texts as dictionaries, so that each distinct text is handled once per batch, and with other
+/// dictionaries as plain values.
 fn with_dictionaries(schema: &Schema) -> Arc<Schema> {
     let fields = schema.fields().iter().map(|field| {
         let kind = match field.data_type() {
