@@ -72,15 +72,15 @@ thread_local! {
     static LAST: ThreadScratch<Rows> = const { ThreadScratch::new() };
 }
 
-/// The rows that a thread asked about last, with their scores: those of kernels for one problem. hipDNN asks
-/// for one kernel after the other.
+/// The rows that a thread requested last, with their scores: those of kernels for one problem. hipDNN asks for one
+/// kernel after the other.
 #[derive(Default)]
 struct Rows {
     values: Vec<f64>,
     scores: Vec<f64>,
     /// For each column whether rows differ in it, as a mask: those that tell kernels apart.
     differs: Vec<u64>,
-    /// The row that will probably be asked for.
+    /// The row that hipDNN will probably request next.
     next: usize,
 }
 
@@ -153,8 +153,7 @@ impl Rows {
 /// The file of this library, or of the program that it is a part of.
 fn own_path() -> Option<PathBuf> {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: any address may be asked for, and `found` outlives the call, which fills it in, or leaves
-    // zeros.
+    // SAFETY: `dladdr` takes any address, and `found` outlives the call, which fills it in, or leaves zeros.
     let status = unsafe {
         libc::dladdr(own_path as *const c_void, info.as_mut_ptr());
         info.assume_init()

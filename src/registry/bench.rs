@@ -215,7 +215,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// The devices to measure on, found on first use.
+/// The devices to measure on, opened on first use.
 #[derive(Default)]
 pub(super) struct MeasuringSlots {
     gpu: OnceLock<Result<Bench, String>>,

@@ -21,8 +21,8 @@ impl Generation {
         word.is_multiple_of(2).then_some(word / 2)
     }
 
-    /// The generation that a state must have at least to answer now. A change that is being published may
-    /// still be left out, since nobody has been told of it, so that nobody waits for it.
+    /// The generation that a state must have at least to answer now. A change that is being published may still be
+    /// left out: its call has not returned, so no caller relies on it and none has to wait for it.
     pub(super) fn least(&self) -> u64 {
         self.0.load(Ordering::Acquire) / 2
     }

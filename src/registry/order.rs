@@ -6,7 +6,7 @@ use super::options::Mode;
 use super::selection::Source;
 
 impl Mode {
-    /// The sources, in the order in which they are asked.
+    /// The sources, in the order in which they are consulted.
     pub(super) const fn order(self) -> &'static [Source] {
         use Source::{Estimate, Model, Override, Priority, Search, Store};
         match self {

@@ -1,8 +1,8 @@
 //! A selection: from memory, else by the first source that has an answer.
 //!
-//! The key of a problem is its fields; a decision in the cache carries the generation of the registry for
-//! which it was made, so that any change makes all earlier decisions invalid without touching them. Memory is
-//! asked first because a program repeats its problems: a repeated selection reads one slot.
+//! The key of a problem is its fields; a decision in the cache carries the generation of the registry for which it
+//! was made, so that any change makes all earlier decisions invalid without touching them. Memory is consulted first
+//! because a program repeats its problems: a repeated selection reads one slot.
 
 use super::cache::Key;
 use super::call::Call;

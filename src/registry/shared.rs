@@ -78,7 +78,7 @@ pub struct Registry {
     pub(super) estimate_scratches: ArrayQueue<Box<EstimateScratch>>,
     pub(super) slots: MeasuringSlots,
     pub(super) cache: Cache,
-    /// For a registry that tunes: the problems that it is asked for.
+    /// For a registry that tunes: how often each problem was requested.
     pub(super) demand: OnceLock<Box<Demand>>,
     /// The generation of the latest change.
     pub(super) current: Generation,

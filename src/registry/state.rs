@@ -216,7 +216,7 @@ impl State {
     ) -> bool {
         let is_ranked =
             |entry: &Arc<Entry>| loaded.key.fits_kernel(entry.kernel()) && entry.is_eligible(problem, arch);
-        // Most registries have no kernel of the library, which preparing has found out.
+        // Most registries have no kernel of the library, as preparing has established.
         let prepared = || self.prepared.get().and_then(|prepared| prepared.model(ModelIndex::new(at)));
         loaded.key.library.is_none()
             || prepared().is_none_or(|model| model.ranker.is_ok())

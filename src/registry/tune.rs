@@ -139,9 +139,9 @@ impl Registry {
         demand
     }
 
-    /// Notes a problem that was answered by a guess. Returns the winner if one was found meanwhile: a
-    /// measuring thread puts the winner into the decision cache after it is known, and a thread that has put
-    /// a guess there looks for the winner afterwards, so that one of the two replaces the guess.
+    /// Notes a problem that was answered by a guess. Returns the winner if one was measured meanwhile: a measuring
+    /// thread puts the winner into the decision cache after it is known, and a thread that has put a guess there
+    /// looks for the winner afterwards, so that one of the two replaces the guess.
     pub(super) fn note<'r>(
         &'r self,
         demand: &Demand,

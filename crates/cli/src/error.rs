@@ -25,7 +25,7 @@ pub(crate) enum CliError {
     Judged(String),
     /// The reader of the output has stopped reading.
     BrokenPipe,
-    /// All is said already; this is the exit code.
+    /// The message is printed already; this is the exit code.
     Reported(u8),
 }
 

@@ -1,5 +1,5 @@
-//! What the parser of command lines finds wrong, in the form of our own messages: one line, with what was
-//! found, the nearest word and all that are accepted.
+//! Errors of the parser of command lines in the form of our own messages: one line with the given word, the nearest
+//! accepted one and all that are accepted.
 
 /// The message of an error of the parser.
 pub(crate) fn message(error: &clap::Error) -> String {

@@ -1,4 +1,4 @@
-//! Models: loaded, asked what they are, freed.
+//! C functions that load, describe and free models.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;

@@ -53,7 +53,7 @@ fn a_reader_gets_whole_facts_or_none() {
         for writer in writers {
             writer.join().unwrap();
         }
-        // One of the two was there first; the other found the slot taken, or replaced it.
+        // One of the two wrote first; the other gave up because the slot was locked, or replaced the entry.
         let kept: Vec<_> = (1..3).filter_map(|number| slot.get(1, &[number])).collect();
         assert_eq!(kept.len(), 1);
     });

@@ -78,7 +78,7 @@ impl RunnerConfig {
         Ok(Self::Library { library, device: DeviceKind::default(), environment: BTreeMap::new() })
     }
 
-    /// The clock that a worker is asked for.
+    /// The device whose clock a worker uses.
     pub(crate) fn device(&self) -> DeviceKind {
         match self {
             Self::Library { device, .. } => *device,

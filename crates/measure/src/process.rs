@@ -296,7 +296,7 @@ fn read_some(stream: Option<&mut impl Read>, tail: &mut Tail) -> io::Result<bool
     Ok(false)
 }
 
-/// Why a process failed that ended by itself and printed `said`.
+/// The failure of a process that ended by itself, with its output `said`.
 pub(crate) fn failure(status: ExitStatus, said: &str) -> Failure {
     match (status.signal(), status.code()) {
         (Some(signal), _) => Failure::new(FailureClass::Crash, format!("{} {said}", signal_name(signal))),

@@ -23,8 +23,8 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks but some
-    /// problems need to be told apart.
+    /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks but without
+    /// which some problems would be equal.
     pub fn new(plan: &Plan) -> Self {
         let op = plan.kernels().first().map_or(Operation::UNSTATED, |kernel| kernel.kind.op());
         let Operation { columns, optional_columns, .. } = Operation::get(op);

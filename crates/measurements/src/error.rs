@@ -16,7 +16,7 @@ pub enum DataError {
     Mixed {
         /// The property with more than one value.
         what: &'static str,
-        /// The values found.
+        /// The values in the data.
         found: Vec<String>,
         /// What to do about it.
         advice: String,

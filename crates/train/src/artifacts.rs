@@ -102,8 +102,8 @@ impl Directory {
         staged.commit(overwrite).map_err(failed)
     }
 
-    /// Reserves the most space that a plan's model can take, for the time of its training: a full disk is
-    /// found before the training, and one that fills up meanwhile does no harm.
+    /// Reserves the most space that a plan's model can take, for the time of its training: a full disk is an error
+    /// before the training, and one that fills up meanwhile does no harm.
     pub fn reserve(path: &Path, overwrite: bool, plan: &Plan, rows: usize) -> Result<File, TrainError> {
         const LEAF: usize = 64;
         const ROW: usize = 128;

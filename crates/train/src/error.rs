@@ -22,7 +22,7 @@ pub enum TrainError {
         /// How many could be held out.
         expected: usize,
     },
-    /// What the message says: it names the parameter, file or problem, what was found, and what is expected.
+    /// An input that is refused: the message names the parameter, file or problem, its value, and what is expected.
     #[error("{0}")]
     Refused(String),
     /// A GPU that the estimate does not know.

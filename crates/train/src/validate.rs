@@ -20,7 +20,7 @@ use super::watcher::Watcher;
 pub struct Validation {
     /// One entry per fold; none if there were too few problems to hold any out.
     pub folds: Vec<FoldMetrics>,
-    /// How the number of trees was found, in the same order; `None` if it was fixed.
+    /// How early stopping chose the number of trees, in the order of the folds; `None` if it was fixed.
     pub rounds: Vec<Option<Rounds>>,
     /// Over the problems of all folds; `None` for targets that do not choose.
     pub efficiency: Option<Efficiency>,

@@ -340,7 +340,8 @@ pub fn position(fields: &[Field], name: &str) -> Option<usize> {
     fields.iter().position(|field| field.name == name || field.aliases.contains(&name))
 }
 
-/// The places of columns, found when compiling; a column that is no field does not compile.
+/// The indices of the fields with these columns' names, computed when compiling; a column that is no field does not
+/// compile.
 pub(crate) const fn positions<const N: usize>(fields: &[Field], columns: &[&str; N]) -> [usize; N] {
     let mut positions = [0; N];
     let mut at = 0;

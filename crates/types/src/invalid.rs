@@ -14,7 +14,7 @@ use crate::nearest::Hint;
 pub struct UnknownWord {
     /// What kind of word was expected, such as `pipeline`.
     pub what: &'static str,
-    /// The word that was found.
+    /// The word in the input.
     pub found: String,
     /// The words that would have been accepted.
     pub accepted: &'static [&'static str],

@@ -165,7 +165,7 @@ impl ProductLimits {
     }
 }
 
-/// The least common multiple; a multiple that no extent has if that is too large, so that each limit is asked.
+/// The least common multiple; a multiple that no extent has if that is too large, so that each limit is checked.
 fn common_multiple(one: u32, other: u32) -> u32 {
     let (mut divisor, mut rest) = (one.max(1), other.max(1));
     while rest != 0 {

@@ -25,8 +25,8 @@ macro_rules! all_of {
     };
 }
 
-/// A struct with a field for each operation, which is `$of` of the type of the operation's problems, and is
-/// found by its type.
+/// A struct with a field for each operation, `$of` of the type of the operation's problems, by which the field is
+/// looked up.
 #[macro_export]
 macro_rules! operation_struct {
     (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;

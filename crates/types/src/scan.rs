@@ -1,4 +1,4 @@
-//! Reading a name from left to right, with errors that say where, what was found and what would have been
+//! Reading a name from left to right, with errors that give the position, the text there and what would have been
 //! accepted.
 
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::vocab::{Dtype, UnknownWord};
 pub struct NameError {
     /// The whole name.
     pub name: String,
-    /// What was found there and what would have been accepted.
+    /// The text at the position and what would have been accepted.
     pub reason: String,
 }
 

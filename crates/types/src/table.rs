@@ -39,7 +39,7 @@ pub struct TableError {
     reason: String,
 }
 
-/// Columns of equal length, found by name.
+/// Columns of equal length, looked up by name.
 #[derive(Debug, Clone)]
 pub struct Table<'a> {
     columns: Vec<Column<'a>>,

@@ -13,7 +13,7 @@ use crate::registry::selection::{SelectError, Selection, Source};
 use crate::registry::state::State;
 use crate::vocab::Arch;
 
-/// Places of a ranking that are found before the others.
+/// Places of a ranking that are computed before the others.
 const FIRST: usize = Ranker::LOOKED_AT;
 
 /// The model that serves a problem, and its ranking.
@@ -81,8 +81,8 @@ pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r
     with_scratch(&call.registry.scratches, |scratch| first_supported(call, scratch))
 }
 
-/// The model's best kernel that fits and is supported. Usually it is one of the first, and in a large pool
-/// these are found faster than the whole ranking.
+/// The model's best kernel that fits and is supported. Usually it is one of the first, and in a large pool computing
+/// those is faster than the whole ranking.
 fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<Selection<'r>> {
     let mut ranked = rank(call, FIRST, scratch).ok()?;
     let mut unsupported = 0;

@@ -1,10 +1,9 @@
 //! The compilation target of a device, which HIP only returns inside a structure that has changed.
 //!
 //! `hipDeviceProp_t` has two layouts. Since version 6 the function's name tells which one it fills:
-//! `hipGetDevicePropertiesR0600` always fills the new one; `hipGetDeviceProperties` without a suffix fills
-//! the old one in every library from version 5 on (headers of version 6 and later rename it in programs). So
-//! the layout is determined only by the symbol that is found. `headers_test.rs` checks the numbers against
-//! HIP's own headers.
+//! `hipGetDevicePropertiesR0600` always fills the new one; `hipGetDeviceProperties` without a suffix fills the old
+//! one in every library from version 5 on (headers of version 6 and later rename it in programs). So the symbol in
+//! the library alone determines the layout. `headers_test.rs` checks the numbers against HIP's own headers.
 
 use std::ffi::{c_int, c_void};
 

@@ -62,7 +62,7 @@ fn ok(what: &str, found: impl Display, effect: impl Display) -> Finding {
     Finding::new(what, "ok", found, effect)
 }
 
-/// Nothing was found, and nothing was requested.
+/// A finding about an optional thing that is absent and that nothing requests.
 fn none(what: &str, found: impl Display, effect: impl Display) -> Finding {
     Finding::new(what, "none", found, effect)
 }

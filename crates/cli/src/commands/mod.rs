@@ -92,7 +92,7 @@ impl AllowOption {
         if self.has(Allowance::Untrained) { model.forced() } else { model }
     }
 
-    /// Whether the estimate is asked, which has nothing to allow.
+    /// Whether the estimate chooses, for which `--allow` has only kernels that cannot be built.
     pub(crate) fn asks_estimate(&self, model: Option<&Path>) -> Result<bool, CliError> {
         let is_estimate = model == Some(Path::new(ESTIMATE));
         if is_estimate && self.allow.iter().any(|one| *one != Allowance::Unbuildable) {
@@ -256,7 +256,7 @@ impl ModelAndPool {
             let defaults = ProblemDefaults::new(pool.op());
             Problem::parse(pool.op(), problem?, &defaults).ok()?.arch()
         };
-        // What is wrong with an architecture is said where it is needed.
+        // An invalid architecture is reported where it is needed.
         let arch = self.arch_of_pool(model).ok().flatten().or_else(of_problem);
         pools::buildable(&self.pool, pool, arch, self.allow.has(Allowance::Unbuildable), |_| false)
     }

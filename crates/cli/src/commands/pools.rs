@@ -23,7 +23,7 @@ pub(super) fn read(
         return Ok(Pool::new(kernels.into_iter().map(|(kernel, _)| kernel).collect())?);
     }
     if !path.is_dir() {
-        // What is wrong with an architecture is said where it is needed.
+        // An invalid architecture is reported where it is needed.
         return Ok(Pool::read_on(path, arch().unwrap_or_default())?);
     }
     let folder = Folder::read(path)?;

@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     })
 }
 
-/// Options that change nothing of what is asked for are mistakes.
+/// Refuses options that change nothing of the requested sets: they are mistakes.
 fn check(open: &SetOptions, sets: &[NamedSet]) -> Result<(), CliError> {
     let has = |of: fn(&Set) -> bool| sets.iter().any(|named| of(named.set));
     let rules = [

@@ -49,7 +49,7 @@ pub struct ConvSweep {
     pub without_intrawave: bool,
 }
 
-/// Advice for wrong keys that are often found in `trait_config`.
+/// Advice for wrong keys that are frequent in `trait_config`.
 const TRAIT_HINTS: &[(&str, &str)] = &[
     ("dtype", "the key for types is 'data_type'"),
     ("datatype", "the key for types is 'data_type'"),

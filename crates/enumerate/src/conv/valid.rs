@@ -17,8 +17,8 @@ pub(crate) fn refusal(rules: &Rules, kernel: &ConvKernel, arch: &str, listed: bo
 }
 
 impl Buildable for ConvKernel {
-    /// The first rule that the kernel breaks. Whether `compv4` has two buffers is not asked: upstream measured
-    /// such names on an MI355X without them, so its build step adds them.
+    /// The first rule that the kernel breaks. Whether `compv4` has two buffers is not checked: upstream measured such
+    /// names on an MI355X without them, so its build step adds them.
     fn refusal_of_name(&self, rules: &Rules, arch: Arch) -> Option<&'static str> {
         refusals(rules, self, arch.as_str(), true).find(|refusal| *refusal != BUFFERS)
     }

@@ -28,7 +28,7 @@ use ck_select_types::kernel::Kernel;
 use ck_select_types::vocab::Op;
 use expression::Expr;
 
-/// A filter that cannot be read or evaluated: where (in a text), what was found and what is expected.
+/// A filter that cannot be read or evaluated: the position in a text, the word there and what is expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FilterError(String);

@@ -25,7 +25,7 @@ pub struct FmhaConfig {
     pub swept_tiles: bool,
 }
 
-/// Advice for wrong keys that are often found in `trait_config`.
+/// Advice for wrong keys that are frequent in `trait_config`.
 const TRAIT_HINTS: &[(&str, &str)] = &[
     ("dtype", "the key for types is 'data_type'"),
     ("skip", "skip cannot be chosen: both values stay"),

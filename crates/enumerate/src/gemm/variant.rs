@@ -144,8 +144,8 @@ fn read_profiles(root: &mut Object<'_>, traits: &mut Object<'_>) -> Result<GemmP
     Ok(GemmProfiles { profiles, groups: of_each })
 }
 
-/// The kernels with some scales, those of B shuffled faster than those of A, and its groups fastest. Scales
-/// are not shuffled, and in groups of 128 elements along k, if nothing else is said.
+/// The kernels with some scales, those of B shuffled faster than those of A, and its groups fastest. By default
+/// scales are not shuffled, and in groups of 128 elements along k.
 fn scaled(
     mode: QuantMode,
     plain: &GemmKernel,

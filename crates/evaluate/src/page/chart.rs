@@ -522,7 +522,7 @@ mod tests {
         assert_eq!(texts(&Axis::rounded("", Unit::Number, [-0.5, 0.6])), ["-0.5", "0.0", "0.5", "1.0"]);
     }
 
-    /// An axis once was neither named nor said to be uneven (00c34c59).
+    /// An axis once had no name and no note that it is uneven (00c34c59).
     #[test]
     fn an_uneven_axis_says_so() {
         let axis = Axis::of_counts("measured problems", [0.0, 5.0, 80.0, 141.0]);

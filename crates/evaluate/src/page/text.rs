@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(say(&[0.0, -0.0004]), ["0.000", "0.000"]);
     }
 
-    /// A page once said 24.8100 s (00c34c59).
+    /// A page once had the duration 24.8100 s (00c34c59).
     #[test]
     fn durations_have_no_digits_that_nobody_reads() {
         let texts = [0.0123, 3.25, 350.4, 24_810.0, 25_000.0, 601_000.0, 8.1e6, 2e8, f64::NAN].map(duration);

@@ -76,7 +76,7 @@ pub struct Survey {
     pub roofline: Result<Roofline, String>,
     /// How stable the times are.
     pub noise: Noise,
-    /// What failed, the most frequent class first; invalid rows without a recorded reason are `not said`.
+    /// Failed rows by class, the most frequent class first; invalid rows without a recorded reason are `not said`.
     pub failures: Vec<FailureFigures>,
     /// Milliseconds of one run of each row that has a time.
     pub run_ms: f64,

@@ -71,7 +71,7 @@ pub(crate) trait Sink {
     fn hardware(&mut self, file: &str, name: &'static str, value: i64) -> Result<(), DataError>;
 }
 
-/// Whether `fmha_benchmark` found a result to be good.
+/// Whether a result is valid by the `status` of `fmha_benchmark`.
 pub(super) fn verdict(status: Cell<'_>) -> Result<bool, InvalidField> {
     match status {
         Cell::Word("OK" | "PASS") => Ok(true),

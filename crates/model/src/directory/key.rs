@@ -131,8 +131,8 @@ impl ModelKey {
         misfits
     }
 
-    /// Calls `differs` with each field in which what is asked differs: its name, the value found, and that of
-    /// the key. What is not known fits anything.
+    /// Calls `differs` with each field in which requirements differ from the key: the field's name, the required
+    /// value, and that of the key. An unknown value fits anything.
     #[inline]
     fn compare(
         &self,

@@ -70,7 +70,7 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
         self
     }
 
-    /// The numbers of a kernel by which equal ones are found.
+    /// Numbers that are equal for equal kernels, by which those are grouped.
     fn tile(shape: &Self::Shape) -> [f64; 3];
 
     /// What a kernel's time is computed from, and the time in microseconds.
@@ -129,7 +129,7 @@ pub struct EstimatedKernel<'a, L: Formula> {
     pub(super) least: f64,
 }
 
-/// The most rounds that are told apart; the inverse is the smallest share.
+/// The largest value of the column `est_rounds`; its inverse is the smallest.
 pub(super) const ROUNDS: f64 = 64.0;
 
 /// Declares a formula's columns, one entry each: scope, name, value, meaning.

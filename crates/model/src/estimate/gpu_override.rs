@@ -96,7 +96,7 @@ impl GpuOverrideError {
     }
 }
 
-/// A value for each GPU that is asked for: the described one, and the profiles of other architectures.
+/// A value for each GPU, made on first use: for the described one, and for the profiles of other architectures.
 #[derive(Debug)]
 pub struct PerDevice<T> {
     described: Option<GpuOverride>,

@@ -116,7 +116,7 @@ pub(super) struct Needs {
 
 /// Problems of an operation, for which there are engines.
 pub(super) trait OperationEngines {
-    /// What is said about them.
+    /// The operation's feature engines.
     const ENGINES: Engines;
 
     /// The rules with which models are trained, by those of an engine.

@@ -11,7 +11,7 @@ pub(super) struct Fields<'a> {
     start: TextPosition,
     keys: &'static [&'static str],
     values: Vec<Option<Field<'a>>>,
-    /// The index after the last key that was found: texts usually have the keys in the listed order.
+    /// The index after the last key that was read: texts usually have the keys in the listed order.
     next: usize,
 }
 

@@ -3,7 +3,7 @@
 /// An inner node: a question about one feature, and where each answer leads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Node {
-    /// The feature asked about, as an index into a row.
+    /// The feature that the question is about, as an index into a row.
     pub feature: u32,
     /// The question.
     pub split: Split,

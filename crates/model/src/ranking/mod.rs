@@ -15,8 +15,8 @@
 //! adding one. All segments have the same model, so that a kernel's score does not depend on when it was
 //! added.
 //!
-//! What is said about an answer (expected times, how sure, the heading of a table) is in `outlook`, `sure`
-//! and `heading`: all of it reads the order, nothing changes it.
+//! What describes an answer (expected times, how sure it is, the heading of a table) is in `outlook`, `sure` and
+//! `heading`: all of it reads the order, nothing changes it.
 
 mod compare;
 mod error;

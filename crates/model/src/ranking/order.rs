@@ -23,9 +23,9 @@ use crate::scoring::Scratch;
 use crate::ties::{Ranked, order};
 use crate::vocab::Arch;
 
-/// The ranking of a pool for one problem, best first: an iterator over its places. The first ones, as many as
-/// were asked for, are known; in a large pool they take a fraction of the time of all, and the rest is ranked
-/// if it is reached. If that fails, the error is the last item.
+/// The ranking of a pool for one problem, best first: an iterator over its places. The requested number of first
+/// places is known; in a large pool they take a fraction of the time of all, and the rest is ranked if the iterator
+/// reaches it. If that fails, the error is the last item.
 #[derive(Debug)]
 pub struct Ranking<'r, 'w> {
     pub(super) ranker: &'r Ranker,
@@ -49,8 +49,8 @@ pub(super) struct FirstPlaces {
 }
 
 impl Ranking<'_, '_> {
-    /// The places that are known: as many as were asked for, unless there are fewer; all once the iterator
-    /// has passed those.
+    /// The places that are known: the requested number, or fewer in a smaller ranking; all once the iterator has
+    /// passed them.
     pub fn places(&self) -> &[Ranked] {
         self.scratch.list.places()
     }

@@ -17,7 +17,8 @@ use crate::sureness::{LogTime, Sure, Sureness, TimeFit};
 pub struct Outlook {
     /// How sure the first kernel is; `None` if nothing was learned about such choices of this model.
     pub sure: Option<Sure>,
-    /// The standard deviation of the logarithm of times, if sweeps told.
+    /// The standard deviation of the logarithm of measured over expected times; `None` if no judged choice had a
+    /// measured time.
     pub log_spread: Option<f64>,
     /// The first kernel's score, and its expected time in microseconds.
     first: f64,

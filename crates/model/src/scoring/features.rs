@@ -204,7 +204,7 @@ where
     let mut table =
         FeatureTable { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new(), shapes: Vec::new() };
     let mut of_kernel: Vec<fn(&KernelTermsOf<P>) -> f64> = Vec::new();
-    // The schema took its names from this same table, so each one is found.
+    // The schema took its names from this same table, so each name is in it.
     for feature in names.iter().filter_map(|name| P::features().find(|feature| feature.name == *name)) {
         columns.push(match feature.value {
             Value::Problem(value) => {

@@ -73,7 +73,7 @@ pub struct PoolScorer {
     calls: AtomicU32,
 }
 
-/// How the scores are found.
+/// The code that computes the scores, by the size of the pool.
 #[derive(Debug)]
 enum Evaluator {
     /// One kernel.

@@ -27,9 +27,8 @@ pub struct Scratch {
     pub(super) leaf_of: Vec<Words>,
     #[cfg(target_arch = "x86_64")]
     pub(super) found: Vec<Bytes>,
-    /// Small trees of a wide pool: positions of runs, what is known about each question, the steps of others,
-    /// the leaves left for each run, the rounded sums of a few trees and of all, and whether a group's leaves
-    /// are found.
+    /// Small trees of a wide pool: positions of runs, what is known about each question, the steps of others, the
+    /// leaves left for each run, the rounded sums of a few trees and of all, and whether a group's leaves are known.
     #[cfg(target_arch = "x86_64")]
     pub(super) places: Positions,
     #[cfg(target_arch = "x86_64")]

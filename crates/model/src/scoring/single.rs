@@ -61,7 +61,7 @@ const BELOW: usize = 1 << LEVELS;
 /// Trees that are walked before their values are added.
 const CHUNK: usize = 512;
 
-/// Steps of a walk before it is asked whether it goes on.
+/// Steps of a walk between checks whether it goes on.
 const STEPS: usize = 3;
 
 impl Walks {

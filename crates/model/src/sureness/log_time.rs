@@ -40,7 +40,7 @@ impl LogTime {
 mod tests {
     use super::*;
 
-    /// Kernels without a score were said to be as fast as the first.
+    /// Kernels without a score were expected to be as fast as the first.
     #[test]
     fn a_kernel_without_a_score_is_behind_by_an_unknown_time() {
         let units = [LogTime::PerUnit(0.5), LogTime::OfTflops, LogTime::OfBandwidth, LogTime::OfTime];

@@ -152,7 +152,8 @@ impl Sureness {
         self.choices
     }
 
-    /// How far expected times of chosen kernels are from measured ones, if sweeps told.
+    /// How far expected times of chosen kernels are from measured ones; `None` if no judged choice had a measured
+    /// time.
     pub const fn times(&self) -> Option<TimeFit> {
         self.times
     }

@@ -1,4 +1,4 @@
-//! The names of attention kernels, and how their grammars are told apart.
+//! The names of attention kernels, and how a name's grammar is recognized.
 
 use super::body::{blank_kernel, types};
 use super::{FmhaKernel, ck_name, config_name, identifier};

@@ -325,8 +325,8 @@ impl FmhaProblem {
         Ok(())
     }
 
-    /// Multiplications and additions as upstream counts them: of the whole rectangle of queries and keys,
-    /// masked or not, and of a forward pass even if another is asked for.
+    /// Multiplications and additions as upstream counts them: of the whole rectangle of queries and keys, masked or
+    /// not, and of a forward pass even if the problem is another one.
     pub fn flops(&self) -> f64 {
         let [sq, sk] = [self.longest_q(), self.longest_k()].map(|length| length as f64);
         2.0 * self.batch as f64 * self.nhead_q as f64 * sq * sk * (self.hdim_q as f64 + self.hdim_v as f64)

@@ -89,7 +89,7 @@ impl OperationProblem for GemmProblem {
         if !stated.layout {
             self.layout = kernel.layout;
         }
-        // Stream-K and scales are the kernel's, unless they are asked for.
+        // Stream-K and scales are the kernel's, unless the problem states them.
         self.request.stream_k = self.request.stream_k.or(kernel.variant.stream_k);
         if let (None, Some(scales)) = (self.request.quant, kernel.variant.quant) {
             self.request = self.request.scaled(scales);

@@ -1,4 +1,4 @@
-//! Which problems a kernel can be asked for, rung by rung:
+//! Which problems a kernel computes, check by check:
 //!
 //! 1. [`Kernel::matches_request`]: operation, direction, variant
 //! 2. [`Kernel::matches_types`]: types and layouts

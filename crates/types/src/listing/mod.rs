@@ -159,7 +159,7 @@ impl Skipped {
 ///   as captured ones do, a line that does not was truncated and is skipped. A last line without a line end
 ///   that is not a problem was torn by a crash of its writer, and is skipped, too.
 /// * **JSON** has the same fields: an array of objects, or one after the other, each of which is a row.
-/// * A **log** of a program that uses AITER names the GEMMs that AITER found in no table.
+/// * A **log** of a program that uses AITER names the GEMMs that none of AITER's tables has.
 /// * A **table** is a CSV with a column per field, and optionally `problem_idx` and `op`. `variant` and
 ///   `ndim_spatial`, which upstream's tables have, give direction and dimensions; the columns of a tuned table of
 ///   AITER's are known.

@@ -139,7 +139,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// `key=value` pairs. Texts that were printed by us have them in the order in which they are asked for.
+/// `key=value` pairs. Texts that we printed have the keys in the order in which readers request them.
 pub(crate) struct Pairs<'a> {
     pairs: Vec<(&'a str, &'a str)>,
     next: Cell<usize>,

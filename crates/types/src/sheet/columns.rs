@@ -107,7 +107,7 @@ impl Column {
     }
 }
 
-/// The names of a table's columns, and which of them were asked for.
+/// The names of a table's columns, and which of them were requested.
 pub struct Columns<'a> {
     file: &'a str,
     /// What the names are, as errors begin: the header of a table, or nothing for the keys of an object.
@@ -189,8 +189,8 @@ impl<'a> Columns<'a> {
         Err(SheetError::no_column(self.file, column.name, self.names))
     }
 
-    /// Refuses columns that are probably misspelt, and two for one thing. Returns those that are not known.
-    /// Without an operation, problems do not matter, and what differs from an asked column in case or punctuation
+    /// Refuses columns that are probably misspelt, and two for one thing. Returns those that are not known. Without
+    /// an operation, problems do not matter, and a column that differs from a requested one in case or punctuation
     /// alone is misspelt.
     pub fn finish(&self, op: Option<Op>) -> Result<Vec<String>, SheetError> {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
@@ -207,7 +207,7 @@ impl<'a> Columns<'a> {
         unknown.map_err(|error| SheetError::format(self.file, format_args!("{}{error}", self.prefix)))
     }
 
-    /// The places of the columns that were asked for.
+    /// The indices of the requested columns.
     pub fn used(self) -> BTreeSet<usize> {
         self.used
     }

@@ -13,9 +13,9 @@ use crate::cells::{Cell, Fields};
 pub(crate) const LONGEST: u64 = 1 << 20;
 
 pub(crate) const ENDLESS: &str = "found 1 MiB without the end of a row";
-/// What is found where lines end with a carriage return alone, so that a whole file is one.
+/// The error where lines end with a carriage return alone, so that a whole file would be one line.
 pub(crate) const CARRIAGE_RETURN: &str = "found a carriage return, expected lines that end with a line feed";
-/// What is found of a row with [`CsvFault::Unclosed`].
+/// The error of a row with [`CsvFault::Unclosed`].
 pub const UNCLOSED: &str = "found a quoted cell without an end, expected '\"' behind it";
 
 /// The rows of a CSV, of which the last that was read is here.
@@ -54,7 +54,7 @@ pub enum CsvFault {
     Row {
         /// Its number, from 1.
         line: u64,
-        /// What was found and what was expected.
+        /// What the row has and what was expected.
         reason: String,
     },
     /// A row without an end, by the line where reading stopped.

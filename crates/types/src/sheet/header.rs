@@ -42,7 +42,7 @@ impl std::fmt::Display for UnknownColumn {
     }
 }
 
-/// Columns that tables have besides those of a problem, and that no reader needs to be told about: what
+/// Columns that tables have besides those of a problem, and that readers ignore without a report: those that
 /// benchmarks, converters and `ckselect` itself write.
 const BESIDE: &[&str] = &[
     "kernel", "kernel_name", "problem_idx", "problem", "op", "op_type", "variant", "ndim_spatial",
@@ -106,7 +106,7 @@ fn shows(op: Op, has: impl Fn(&str) -> bool) -> bool {
 /// Checks the names of a table that is read for problems of an operation. Returns the unknown columns that
 /// may be ignored, in their order; the reader of the table reports them once.
 ///
-/// `also` names further columns that the caller reads, so that misspelt ones among them are found, too.
+/// `also` names further columns that the caller reads, so that misspelt ones among them are errors, too.
 ///
 /// ```
 /// use ck_select_types::sheet::check_columns;
@@ -192,7 +192,7 @@ fn check_twice(columns: &[&str]) -> Result<(), HeaderError> {
     Ok(())
 }
 
-/// Refuses names that stand twice, and those that differ from an asked one in case or punctuation alone.
+/// Refuses names that stand twice, and those that differ from a requested one in case or punctuation alone.
 pub(super) fn check_alike(columns: &[&str], asked: &[&'static str]) -> Result<Vec<String>, HeaderError> {
     check_twice(columns)?;
     for name in columns.iter().filter(|name| !asked.contains(name)) {

@@ -65,7 +65,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// How the pages of a cache are found.
+    /// How a kernel looks up the pages of a cache.
     FmhaKvLookup, "cache lookup" { Vllm = "vllm" | "0", Sglang = "sglang" | "1" }
 }
 

@@ -275,7 +275,7 @@ fn is_other(ranker: &Ranker, target: Target) -> bool {
     target != ranker.model().spec().rank_by && target != Target::Relative
 }
 
-/// What is asked of a ranking.
+/// Which problems are ranked, and how the rankings are shown.
 struct Query<'a> {
     args: &'a Args,
     defaults: ProblemDefaults,

@@ -90,7 +90,7 @@ fn real(array: &dyn Array) -> Option<ScalarBuffer<f64>> {
     })
 }
 
-/// Texts, which the reader was asked for as indices into a list of texts; `None` for other types.
+/// Texts as indices into a list of texts, the form in which the schema requests them; `None` for other types.
 fn text(array: &dyn Array) -> Result<Option<(Int32Array, StringArray)>, String> {
     let Some(dictionary) = array.as_any_dictionary_opt() else { return Ok(None) };
     let Some(texts) = dictionary.values().as_string_opt::<i32>() else { return Ok(None) };

@@ -211,7 +211,7 @@ impl Universal {
         universal_score(raw, device.prior, log_time)
     }
 
-    /// The scores that were found, by kernel; `None` for those that do not count or have no estimate.
+    /// The computed score of each kernel; `None` for kernels that do not count or have no estimate.
     pub(super) fn scores<'v>(device: &'v OnDevice, values: &'v Values) -> impl Iterator<Item = Option<f64>> {
         let kernels = device.columns.classes.iter().zip(&values.log_times);
         kernels.map(|(class, time)| values.scores.get(class.get()).copied().filter(|_| !time.is_nan()))

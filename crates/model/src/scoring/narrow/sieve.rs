@@ -76,7 +76,7 @@ struct Node {
     rest: u32,
 }
 
-/// Trees whose leaves are found before their values are added.
+/// Trees whose leaves are all reached before their values are added.
 struct Batch<'a> {
     trees: &'a [Tree],
     starts: &'a [Words],

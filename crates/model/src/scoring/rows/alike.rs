@@ -31,7 +31,7 @@ pub(super) const MOST: usize = 64;
 const BITS: i32 = 11;
 /// Trees that are in the queue at once.
 const TREES: usize = 128;
-/// Rows whose exact sums are found at once.
+/// Rows whose exact sums are computed at once.
 const TOGETHER: usize = 8;
 
 /// A forest whose nodes and leaves have places of their own.
@@ -66,7 +66,7 @@ struct Leaf {
 /// Working memory.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// The queue, and behind it the leaves that were found: places, and the rows that reach them.
+    /// The queue, and behind it the leaves that were reached: node numbers, and the rows that reach them.
     places: Vec<NodeNumber>,
     rows: Vec<u64>,
     /// The values of the leaves of some rows, tree after tree.
@@ -205,7 +205,7 @@ impl Alike {
         ((&places[queue..end], &rows[queue..end]), values)
     }
 
-    /// Appends the leaves of some trees that these rows reach to those that were found, and returns their
+    /// Appends the leaves that these rows reach in some trees to those reached in earlier trees, and returns their
     /// end.
     #[inline(always)]
     fn walk(

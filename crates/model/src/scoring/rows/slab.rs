@@ -11,7 +11,7 @@ use crate::scoring::unchecked::get;
 pub(super) const WORDS: usize = 8;
 /// Rows of the largest slab.
 pub(super) const ROWS: usize = WORDS * 64;
-/// Trees whose leaves are found before their values are added.
+/// Trees whose leaves are all reached before their values are added.
 const BATCH: usize = 16;
 /// Sums that are kept in registers.
 const GROUP: usize = 8;

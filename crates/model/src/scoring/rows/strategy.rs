@@ -162,7 +162,7 @@ fn pruned(
     slabs((pruned, 0..pruned.len()), (positions, steps), slab, sums, avx2);
 }
 
-/// Slabs through trees as they were compiled: all questions of all stairs are asked.
+/// Slabs through trees as they were compiled: all questions of all stairs are evaluated.
 #[inline(always)]
 fn whole(
     compiled: &Compiled,

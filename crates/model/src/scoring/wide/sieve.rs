@@ -192,7 +192,7 @@ impl Sieve {
         self.classes.len() / LANES
     }
 
-    /// Groups of the leaves that are found.
+    /// The number of groups whose leaves the sieve finds.
     fn width(&self) -> usize {
         if self.groups.is_empty() { self.parts() } else { self.groups.len() }
     }

@@ -1,9 +1,9 @@
 //! Which token counts a table has, and the configuration of each.
 //!
-//! An engine runs the configuration of the nearest key, of two equally near ones the lower. So a key serves a
-//! range of token counts, and its configuration should be the one that loses least over that range, not the
-//! best at the key. What a table loses is the mean, over token counts, of the time above the best one's; with
-//! few keys the best set of them is found by a dynamic program over pairs of neighbours:
+//! An engine runs the configuration of the nearest key, of two equally near ones the lower. So a key serves a range
+//! of token counts, and its configuration should be the one that loses least over that range, not the best at the
+//! key. What a table loses is the mean, over token counts, of the time above the best one's; with few keys the best
+//! set of them is computed by a dynamic program over pairs of neighbours:
 //!
 //! ```text
 //! lost(lo, hi)       the least that one configuration loses from token count lo up to hi

@@ -8,7 +8,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Types of weights and activations in a table's name; 16-bit floats are not said.
+    /// Types of weights and activations in a table's name; a name leaves 16-bit floats out.
     QuantTypes, "dtype" {
         Float32 = "float32", Fp8W8a8 = "fp8_w8a8", Fp8W8a16 = "fp8_w8a16", Int8W8a8 = "int8_w8a8",
         Int8W8a16 = "int8_w8a16", Int4W4a16 = "int4_w4a16",

@@ -221,7 +221,7 @@ impl TableMaker<'_> {
         }
     }
 
-    /// Refuses to replace tables that somebody may have tuned, unless that is asked for.
+    /// Refuses to replace tables that somebody may have tuned, unless an option requests it.
     fn check_free(&self, output: &Path, key: &TableKey) -> Result<(), CliError> {
         let EngineOptions { keep, overwrite, .. } = self.args.engine;
         for key in self.keys(key).iter().filter(|_| !keep && !overwrite) {

@@ -1,4 +1,4 @@
-//! Attention kernels as upstream's generator is asked for them: a configuration, which has no name.
+//! Attention kernels as requested from upstream's generator: a configuration, which has no name.
 
 use serde_json::{Map, Value};
 
@@ -134,7 +134,7 @@ mod tests {
         );
         let defaults = read(r#"{"arch": "gfx950", "signature": {}, "algorithm": {}}"#).unwrap();
         assert_eq!((defaults.hdim_q, defaults.tile.numbers()[0], defaults.wave[0]), (128, 128, 2));
-        // In a list, and with what the generator takes if nothing is said.
+        // In a list, and with the generator's defaults.
         let plain = read(
             r#"[{"signature": {"family": "bwd_dq_dk_dv", "mask": "causal", "dropout_variant":
             "dropout_wg16_storerandval"}, "algorithm": {"tile": [16, 128, 128, 16, 128, 16, 32, 128, 128],
