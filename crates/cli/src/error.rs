@@ -64,7 +64,7 @@ impl CliError {
         if is_broken_pipe(error) { Self::BrokenPipe } else { Self::failed(error) }
     }
 
-    /// What a failure to read or write the named file is.
+    /// Turns a failure to read or write the named file into our error.
     pub(crate) fn io(name: impl Display) -> impl FnOnce(io::Error) -> Self {
         move |error| {
             if is_broken_pipe(&error) {

@@ -20,7 +20,7 @@ pub(crate) struct Progress {
 struct State {
     begun: Instant,
     shown: Instant,
-    /// What was done before this run, which does not count for the speed.
+    /// Work done before this run, which does not count for the speed.
     before: u64,
     done: u64,
     /// Zero if unknown.

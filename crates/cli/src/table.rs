@@ -60,7 +60,7 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
 }
 
 impl Cell {
-    /// For humans: six significant digits.
+    /// The cell for humans: six significant digits.
     fn short(&self) -> String {
         match self {
             Self::Real(value) if value.is_finite() => short_number(*value),
@@ -75,7 +75,7 @@ impl Cell {
         }
     }
 
-    /// For programs: text that reads back to the same bits.
+    /// Appends the cell for programs: text that reads back to the same bits.
     fn push_exact(&self, to: &mut String) {
         // Writing to a string cannot fail.
         let _ = match self {
@@ -112,7 +112,7 @@ fn short_number(value: f64) -> String {
     }
 }
 
-/// What becomes of text that is wider than a terminal.
+/// How text that is wider than a terminal is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fit {
     /// The middle of long cells is cut out.
@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(on(None, true).replace("\u{1b}[1m", "").replace("\u{1b}[0m", ""), on(None, false));
     }
 
-    /// What doctor says was cut in its middle.
+    /// The text of `doctor` was cut in its middle.
     #[test]
     fn wrapped_text_is_whole() {
         let effect = "nothing is measured; models, the store and the estimate still choose";

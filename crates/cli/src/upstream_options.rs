@@ -36,7 +36,7 @@ bench: --max-kernels: is --order model:COUNT here, or a pool of fewer kernels
 bench: --build_dir: --runner
 ";
 
-/// What there is instead of the option that a command line stopped at.
+/// Our replacement for the option of upstream's at which the parser stopped; `None` if it is not one.
 pub(crate) fn find(error: &clap::Error, words: &[String]) -> Option<String> {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
         (error.kind(), error.get(ContextKind::InvalidArg))

@@ -57,16 +57,16 @@ pub struct Enumeration {
 pub struct OtherKernel {
     /// Its name in upstream's generator.
     pub name: String,
-    /// What kind of kernel it is.
+    /// The kernel's kind.
     pub family: Family,
 }
 
 vocabulary! {
     /// Convolutions that are not implicit GEMMs.
     Family, "family" {
-        /// For few channels per group, computed without a GEMM.
+        /// Kernels for few channels per group, which compute without a GEMM.
         Direct = "direct",
-        /// For one channel per group.
+        /// Kernels for one channel per group.
         Depthwise = "depthwise",
     }
 }

@@ -143,7 +143,7 @@ fn kernel([dtype_a, dtype_b]: [Dtype; 2], numbers: &[u32; 9], arch: Arch) -> Moe
     }
 }
 
-/// What limits a workgroup.
+/// The limits of a workgroup.
 struct ComputeUnit {
     lds_bytes: u64,
     wave: u64,
@@ -151,7 +151,7 @@ struct ComputeUnit {
 }
 
 impl ComputeUnit {
-    /// By the profile of an architecture, else by the rules.
+    /// The limits by the profile of an architecture, else by the rules.
     fn new(rules: &Rules, arch: Arch) -> Result<Self, EnumerateError> {
         let is_amd = arch.as_str().starts_with("gfx");
         if let Some(profile) = Hardware::for_arch(&arch) {

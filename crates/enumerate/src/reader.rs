@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 /// Problems of an operation whose kernels a file can ask for.
 pub(crate) trait ConfigFile {
-    /// What a file asks for.
+    /// The configuration in a file.
     type Config;
-    /// What a request may say about it: `ndim`, `dtype`, `layout`.
+    /// The parameters that a request may set: `ndim`, `dtype`, `layout`.
     const PARAMS: &'static [&'static str] = &[];
 
     /// How surely a file that names no operation is one of this one's.

@@ -62,7 +62,7 @@ impl Trial {
     }
 }
 
-/// What trials count: a problem that was measured again counts more than once.
+/// The noun for a count of trials: a problem that was measured again counts more than once.
 pub fn counted_as(trials: &[Trial]) -> &'static str {
     if distinct_problems(trials) < trials.len() { "runs of problems" } else { "problems" }
 }

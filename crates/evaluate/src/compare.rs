@@ -6,13 +6,13 @@ use ck_select_measurements::figures::Spread;
 /// How far a new ranking may fall behind. All are shares of the oracle's speed: 0.005 is half a percent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Of the mean efficiency.
+    /// How far the mean efficiency may fall behind.
     pub mean: f64,
-    /// Of the median.
+    /// How far the median may fall behind.
     pub median: f64,
-    /// Of the tenth percentile.
+    /// How far the tenth percentile may fall behind.
     pub p10: f64,
-    /// Of any single problem.
+    /// How far the efficiency of any single problem may fall behind.
     pub worst: f64,
 }
 

@@ -25,9 +25,9 @@ pub struct Order {
     pub predicted: Vec<f64>,
     /// The fields in which the problem is outside the model's training range.
     pub outside: FieldSet,
-    /// What tells how sure the choice is, unless the ranking has no scores.
+    /// Signs of how sure the choice is; `None` if the ranking has no scores.
     pub signs: Option<Signs>,
-    /// How sure it is, if that was learned.
+    /// How sure the choice is, if the model learned that.
     pub sure: Option<Sure>,
 }
 

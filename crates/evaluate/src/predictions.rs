@@ -60,7 +60,7 @@ struct PredictedKernel {
     rank: u64,
     kernel: Kernel,
     split_k: i32,
-    /// Where it stands.
+    /// The line of the choice in the file.
     line: u64,
 }
 

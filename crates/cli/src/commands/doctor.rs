@@ -71,7 +71,7 @@ fn wrong(what: &str, found: impl Display, effect: impl Display) -> Finding {
     Finding::new(what, "wrong", found, effect)
 }
 
-/// In the order of the report.
+/// All checks, in the order of the report.
 const CHECKS: [fn() -> Vec<Finding>; 8] =
     [library, hip, driver, embedded_models, installed_models, store, variables, unknown_variables];
 
@@ -252,7 +252,7 @@ fn variables() -> Vec<Finding> {
     JUDGED.map(finding).into()
 }
 
-/// What a variable's value is, and its effect; or what is wrong with it, and the effect of that.
+/// A variable's value and its effect; or the fault in the value, and the effect of that.
 type Judgement = Result<(String, String), (String, &'static str)>;
 
 /// A variable, what holds where it is not set, and who judges its value.

@@ -78,7 +78,7 @@ fn target(name: String) -> String {
     Product::find(&name).map_or(name, |product| product.arch.to_owned())
 }
 
-/// What `--params` says of what the configuration leaves open.
+/// The values of `--params`, for what the configuration leaves open.
 struct ConfigParams {
     op: Option<Op>,
     ndim: Option<u8>,

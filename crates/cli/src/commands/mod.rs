@@ -102,7 +102,7 @@ impl AllowOption {
     }
 }
 
-/// What `--model` is without a model.
+/// The value of `--model` for the estimate, which is no model.
 pub(crate) const ESTIMATE: &str = "estimate";
 
 /// The model for any GPU, of the library.
@@ -324,7 +324,7 @@ impl SplitsOption {
     }
 }
 
-/// What a page says of how it was made: from which model and measurements.
+/// How a page was made: from which model and measurements.
 #[cfg(feature = "offline")]
 fn provenance(
     model: Option<&Path>,

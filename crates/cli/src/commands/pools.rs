@@ -68,7 +68,7 @@ pub(super) fn buildable(
     Ok(pool.keeping(|kernel| why(kernel).is_none())?)
 }
 
-/// Without the rules, all kernels are kept.
+/// The whole pool: this build has no rules of what can be built.
 #[cfg(not(feature = "offline"))]
 #[allow(clippy::unnecessary_wraps, reason = "as with the rules")]
 pub(super) fn buildable(

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// How many reasons are listed.
 const LISTED: usize = 3;
 
-/// What is left out, counted by reason.
+/// Numbers of left-out items by reason.
 #[derive(Debug, Default)]
 pub(super) struct Reasons(BTreeMap<String, usize>);
 

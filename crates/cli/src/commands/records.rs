@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
 use crate::error::CliError;
 
-/// What a command is for, in the order in which help shows them.
+/// The purposes by which help groups commands, in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Group {
     Choose,
@@ -80,7 +80,7 @@ const MANAGE: &[Record] = &[
     record!(Manage "uhd" uhd),
 ];
 
-/// In the order in which errors and completions show them.
+/// All commands, in the order in which errors and completions show them.
 fn records() -> impl Iterator<Item = &'static Record> {
     CHOOSE.iter().chain(OFFLINE).chain(MANAGE)
 }

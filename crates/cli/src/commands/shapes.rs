@@ -53,7 +53,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// What the options say of what sets leave open.
+/// The options' values for what sets leave open.
 struct SetOptions {
     direction: Option<Direction>,
     dtype: Option<Dtype>,
@@ -143,7 +143,7 @@ fn check(open: &SetOptions, sets: &[NamedSet]) -> Result<(), CliError> {
     }
 }
 
-/// What a set leaves open, of which upstream's names say a part.
+/// The values for what a set leaves open: those of the options, and direction and dimensions of upstream's name.
 fn choice_of(open: &SetOptions, named: &NamedSet) -> Result<Choice, CliError> {
     let asked = open.choice(named.set.op());
     let Some((direction, ndim)) = named.upstream else { return Ok(asked) };

@@ -149,7 +149,7 @@ struct FilterArgs {
     filter: Option<Filter>,
 }
 
-/// What a winner has to be.
+/// Conditions on winners.
 #[derive(Clone, Default)]
 struct Filter {
     /// The architecture, if only one is meant.

@@ -40,7 +40,7 @@ pub(super) struct TunedTable<'a> {
     rows: StreamedTable,
 }
 
-/// What AITER finds a row by, besides the device: the batch, the extents and the type.
+/// The key by which AITER looks up a row, besides the device: batch, extents and type.
 type Key = ([i64; 4], Dtype);
 
 impl<'a> TunedTable<'a> {

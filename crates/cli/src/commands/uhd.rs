@@ -166,7 +166,7 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     output::write_json(&descriptor, checked.document())
 }
 
-/// What a model says of itself, as keys of a descriptor; those that are given replace them.
+/// The keys of a descriptor that follow from the model; keys given as options replace them.
 fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String, Value>, CliError> {
     let (spec, target) = (model.spec(), model.spec().rank_by);
     if forest.objective().transform() != Transform::Identity {

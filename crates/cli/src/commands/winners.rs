@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::output::file_name;
 use crate::table::ResultTable;
 
-/// What `--where` says of tables whose winners are kernels of an operation.
+/// The rows that `--where` selects from tables whose winners are kernels of an operation.
 pub(super) fn scope(filter: &RowFilter, op: Op, arch: Option<Arch>) -> Result<RowScope, CliError> {
     if filter.run_id.is_some() {
         refuse!("--where: found run_id, which --winners does not have");
@@ -84,7 +84,7 @@ pub(super) fn pools(
     Ok(pools)
 }
 
-/// What distinguishes a table's name from others.
+/// A table's file name up to the first dot, as its short name.
 pub(super) fn stem(file: &Path) -> String {
     file_name(file).split('.').next().unwrap_or_default().to_owned()
 }

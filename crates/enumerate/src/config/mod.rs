@@ -25,7 +25,7 @@ use crate::rules::MoeFamily;
 type Own<P> = <P as ConfigFile>::Config;
 
 ck_select_types::operation_enum! {
-    /// What to enumerate.
+    /// A configuration: the kernels to enumerate.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum Config(Own);
 }
@@ -66,7 +66,8 @@ impl Config {
         }
     }
 
-    /// What a [`Request`](crate::Request) may say about an operation's kernels: `ndim`, `dtype`, `layout`.
+    /// The parameters of an operation's kernels that a [`Request`](crate::Request) may set: `ndim`, `dtype`,
+    /// `layout`.
     pub fn params(op: Op) -> &'static [&'static str] {
         each_operation!(op, Own => <Own as ConfigFile>::PARAMS)
     }

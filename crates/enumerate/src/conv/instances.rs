@@ -22,7 +22,7 @@ pub struct Instances {
     pub others: Vec<OtherKernel>,
 }
 
-/// What all instances of a file share.
+/// Properties that all instances of a file share.
 struct Shared {
     direction: Direction,
     ndim: u8,

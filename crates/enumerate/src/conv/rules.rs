@@ -6,7 +6,7 @@ use ck_select_types::kernel::ConvTile;
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype, Epilogue, Pipeline, Scheduler};
 use serde::Deserialize;
 
-/// What a sweep expands to, and which of these kernels can be built.
+/// The kernels to which a sweep expands, and which of them can be built.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConvRules {
@@ -22,7 +22,7 @@ pub struct ConvRules {
     pub layout: ConvLayout,
     /// The epilogue of every kernel.
     pub epilogue: Epilogue,
-    /// What differs between directions.
+    /// Rules that differ between directions.
     pub directions: BTreeMap<Direction, DirectionRules>,
     /// The only pipelines that can interleave waves.
     pub interwave_pipelines: Vec<Pipeline>,
@@ -34,7 +34,7 @@ pub struct ConvRules {
     pub suffix_pool: Vec<PoolEntry>,
 }
 
-/// What differs between directions.
+/// The rules of one direction.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionRules {

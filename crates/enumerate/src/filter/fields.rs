@@ -13,17 +13,17 @@ use super::Value;
 pub struct FilterField {
     /// The name after `c.`.
     pub name: &'static str,
-    /// What it means.
+    /// The field's meaning.
     pub doc: &'static str,
     source: ValueSource,
 }
 
-/// Where the value is.
+/// The source of a field's value.
 #[derive(Debug, Clone, Copy)]
 enum ValueSource {
     Name,
     Arch,
-    /// The kernel's field at a place.
+    /// The kernel's field with an index.
     Field(&'static Field, usize),
     /// Three of its fields from a place on, as `MxNxK`.
     Triple(usize),
@@ -33,8 +33,7 @@ enum ValueSource {
 
 /// Problems of an operation whose kernels are filtered.
 pub(crate) trait OperationFilter {
-    /// What upstream's configurations have beside the fields of its kernels: the name, the meaning and the
-    /// value.
+    /// Fields of upstream's configurations beside those of its kernels: name, meaning and value.
     const MORE_FIELDS: &'static [(&'static str, &'static str, MoreField)] = &[];
 }
 

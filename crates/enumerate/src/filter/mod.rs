@@ -90,7 +90,7 @@ impl Filter {
         Ok(Self { op, expression: Expression::parse(text, &names)?, fields })
     }
 
-    /// As `parse`, for the contents of a file. Python code, which upstream would run, is recognized and
+    /// Parses the contents of a file as `parse` does. Python code, which upstream would run, is recognized and
     /// rejected.
     pub fn parse_file(op: Op, text: &str) -> Result<Self, FilterError> {
         let text = files::text_without_bom(text);

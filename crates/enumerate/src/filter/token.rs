@@ -6,7 +6,7 @@ use super::FilterError;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token<'a> {
     pub(super) text: &'a str,
-    /// Where it begins, in bytes.
+    /// The position of its first byte.
     pub(super) at: usize,
 }
 

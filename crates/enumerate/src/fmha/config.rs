@@ -10,7 +10,7 @@ use crate::reader::{Claim, ConfigFile, Fault, Object, count, flag, kind, word};
 /// A sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FmhaConfig {
-    /// What kernels may have: allow-lists by trait.
+    /// The allowed values of each trait.
     pub features: FmhaFeatures,
     /// Pipelines; `None` allows all.
     pub pipelines: Option<Vec<FmhaPipeline>>,

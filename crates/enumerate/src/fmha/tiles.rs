@@ -9,7 +9,7 @@ use super::config::FmhaConfig;
 use super::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule, FmhaTileTest};
 use crate::lists::{admits, distinct};
 
-/// Where tiles come from, and what is built of them.
+/// The source of tiles, and the rules for which of them are built.
 pub(crate) struct Tiles<'a> {
     rules: &'a FmhaRules,
     swept: Option<&'a FmhaSweep>,

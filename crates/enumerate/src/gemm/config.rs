@@ -39,7 +39,7 @@ pub struct GemmRanges {
     pub persistent: Vec<bool>,
     /// How much shared memory a tile may take.
     pub lds: LdsLimit,
-    /// What sets the kernels apart from plain ones.
+    /// The kernels' variant: what sets them apart from plain ones.
     pub variant: GemmVariants,
 }
 

@@ -43,7 +43,7 @@ pub struct ProfileRule {
     pub shuffled_scales: bool,
 }
 
-/// What is built of a family.
+/// Which kernels of a family are built.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FamilyRules {
@@ -84,7 +84,7 @@ pub struct BuiltRule {
     pub waves: Option<Vec<Mnk>>,
     /// Matrix instructions, of those that the family has.
     pub instructions: Option<Vec<Mnk>>,
-    /// What the sides of a tile are multiples of.
+    /// The numbers of which the sides of a tile are multiples.
     #[serde(default = "one")]
     pub tile_multiple: Mnk,
     /// The depth of a tile.
@@ -103,11 +103,12 @@ pub struct BuiltRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultTile {
-    /// Row after row.
+    /// Rows without space between them.
     Packed,
-    /// With one element between rows.
+    /// Rows with one element between them.
     PaddedRows,
-    /// With one word between layers of rows of at least 256 bytes, where the words of a layer are even.
+    /// Layers of as many rows as fit in 256 bytes, at least one, with one word between layers if a layer's number of
+    /// words is even.
     PaddedLayers,
 }
 

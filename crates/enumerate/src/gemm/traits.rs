@@ -14,7 +14,7 @@ use crate::rules::Rules;
 /// The highest number of combinations of traits.
 const MAX_TRAITS: u64 = 1 << 20;
 
-/// What all kernels of an enumeration share.
+/// The rules, target and configuration that all kernels of an enumeration share.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
     pub(crate) rules: &'a Rules,
@@ -72,12 +72,12 @@ pub(crate) fn all<'a>(
     Ok(all)
 }
 
-/// What is combined with epilogues and flags: a pipeline with its schedulers.
+/// A pipeline with its schedulers, to be combined with epilogues and flags.
 struct PipelineTraits<'a> {
     pipeline: Pipeline,
     schedulers: &'a [Scheduler],
     profile: Option<&'a ProfileRule>,
-    /// With what sets them apart from plain ones.
+    /// Kernels with what sets them apart from plain ones, and with all else as usual.
     kernels: Cow<'a, [GemmKernel]>,
 }
 

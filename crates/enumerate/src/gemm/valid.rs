@@ -14,8 +14,8 @@ use crate::lists::admits;
 use crate::rules::Rules;
 
 impl Buildable for GemmKernel {
-    /// By the rules of the tile engine's first family; other families have rules that depend on what names
-    /// leave out.
+    /// The refusal by the rules of the tile engine's first family; other families have rules that depend on what
+    /// names leave out.
     fn refusal_of_name(&self, rules: &Rules, arch: Arch) -> Option<&'static str> {
         let &Self { tile, wave, warp_tile, pipeline, epilogue, scheduler, layout, .. } = self;
         if !is_plain(self) {
@@ -44,7 +44,7 @@ fn is_plain(kernel: &GemmKernel) -> bool {
 /// The shared memory of the architectures for which upstream wrote its limits.
 const FLAT_LDS: u64 = 64 << 10;
 
-/// What the validator knows before it sees a tile.
+/// Checks tiles by the rules for a target, types and traits.
 pub(crate) struct GemmValidator<'a> {
     shared: Shared<'a>,
     lds_bytes: u64,
@@ -53,7 +53,7 @@ pub(crate) struct GemmValidator<'a> {
     bits_c: u64,
     types: String,
     lds: LdsLimit,
-    /// With a shuffled B, the pipelines for it.
+    /// The pipelines for a shuffled B, if B is shuffled.
     shuffled_b: Option<Vec<Pipeline>>,
     waves: Option<&'a [Mnk]>,
     /// Whether the rules of a family have the waves.
@@ -129,7 +129,7 @@ impl<'a> GemmValidator<'a> {
             && rule.result.is_none_or(|result| result.bytes(m, n, self.bits_c / 8) <= self.lds_bytes)
     }
 
-    /// What the rules cannot check for this target, and types that it cannot multiply.
+    /// Warnings about what the rules cannot check for this target, and about types that it cannot multiply.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let Self { shared: Shared { target, .. }, types, .. } = self;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::lists::distinct;
 use crate::reader::{Fault, Object, count, flag, kind, word};
 
-/// What sets the kernels of ranges apart from plain ones.
+/// A variant of the kernels of ranges: what sets them apart from plain ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmVariants {
     /// The value of `ck_select.variant`, under which the rules have it.

@@ -60,7 +60,7 @@ rules! {
     gemm_families: GemmFamilies = "gemm_families.json";
     /// AITER's pools.
     aiter: AiterRules = "aiter.json";
-    /// What tuners of mixtures of experts try.
+    /// The configurations that tuners of mixtures of experts try.
     moe: MoeFamily = "moe.json";
 }
 
@@ -70,7 +70,7 @@ rules! {
 pub struct RulesError {
     /// The file.
     pub file: String,
-    /// What is wrong with it, and where.
+    /// The fault in the file, and its position.
     pub reason: String,
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::Choice;
 
-/// What to draw.
+/// Problems to draw.
 ///
 /// Convolutions have log-uniform channels and batches, usual filters and strides, and every fourth one has
 /// groups; one in six has three dimensions, if any has. GEMMs have log-uniform extents.

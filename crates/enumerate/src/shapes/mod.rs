@@ -55,7 +55,7 @@ pub struct Set {
     /// Names of the sets that it joins.
     #[serde(default)]
     of: Vec<String>,
-    /// What is drawn, if problems are.
+    /// The problems that are drawn, if any are.
     #[serde(default)]
     drawn: Option<Draw>,
 }
@@ -107,7 +107,7 @@ pub struct NamedSet {
     pub name: &'static str,
     /// The set.
     pub set: &'static Set,
-    /// What upstream's name says: direction and dimensions.
+    /// Direction and dimensions, for one of upstream's names.
     pub upstream: Option<(Direction, u8)>,
 }
 

@@ -17,7 +17,7 @@ impl Fields for Values<'_> {
 }
 
 impl<'a> Values<'a> {
-    /// What a text stands for: a calculation, the value of another name, or itself.
+    /// The value of a text: the result of a calculation, the value of another name, or the text itself.
     fn value(&self, text: &'a str) -> Result<Cell<'a>, String> {
         if let Some((_, value)) = self.named.iter().find(|(name, _)| *name == text) {
             return Ok(*value);
@@ -28,7 +28,7 @@ impl<'a> Values<'a> {
         self.calculated(text).map(Cell::Whole)
     }
 
-    /// From left to right, as on a pocket calculator.
+    /// The result of a calculation, from left to right as on a pocket calculator.
     fn calculated(&self, text: &str) -> Result<i64, String> {
         let mut result = None;
         let mut operator = '+';

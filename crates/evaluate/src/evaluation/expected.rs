@@ -8,13 +8,13 @@ use ck_select_model::sureness::WITHIN;
 /// Expected losses beside those that were observed, of the choices that had an expectation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected {
-    /// Of all of them.
+    /// Losses of all choices.
     pub all: Losses,
-    /// By thirds of the expected loss, the surest first.
+    /// Losses by thirds of the expected loss, the surest choices first.
     pub thirds: Vec<Losses>,
-    /// By tenths of it.
+    /// Losses by tenths of the expected loss, the surest choices first.
     pub tenths: Vec<Losses>,
-    /// What measuring as many kernels as each choice asks for brings.
+    /// The result of measuring as many kernels as each choice needs to be sure.
     pub refined: Refined,
 }
 
@@ -30,7 +30,8 @@ pub struct Refined {
 }
 
 impl Refined {
-    /// Of choices with the best efficiency among the first one, two and so on, as means over all problems.
+    /// The result for judged choices; `top_k` are the best efficiencies among the first one, two and so on, as means
+    /// over all problems.
     fn new(choices: &[Judged], top_k: &[f64]) -> Self {
         let mean = |value: fn(&Judged) -> f64| choices.iter().map(value).sum::<f64>() / choices.len() as f64;
         let measured = mean(|one| if one.sure_within > 1 { one.sure_within.into() } else { 0.0 });
@@ -80,8 +81,8 @@ struct Judged {
 }
 
 impl Expected {
-    /// Of judged choices: `top_k` are the mean efficiencies of the best of the first kernels, `loss` is what those of one
-    /// choice lose. `None` if none of them had an expectation.
+    /// The losses of judged choices: `top_k` are the mean efficiencies of the best of the first kernels, `loss` is
+    /// what the first kernels of one choice lose. `None` if none of them had an expectation.
     pub(super) fn new(orders: &[Order], top_k: &[f64], loss: impl Fn(usize, usize) -> f64) -> Option<Self> {
         let judged = |(index, order): (usize, &Order)| {
             let sure = order.sure?;

@@ -236,7 +236,7 @@ impl Outcome {
     }
 }
 
-/// What the best of the first kernels loses against the best of all.
+/// The loss of the best of the first kernels against the best of all.
 fn loss(trial: &Trial, order: &Order, first: usize) -> f64 {
     let measured = first - usize::from(order.unmeasured.is_some());
     let first = order.places.iter().take(measured);

@@ -13,7 +13,7 @@ use ck_select_measurements::figures::Spread;
 /// Efficiencies of one kind of problem.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice {
-    /// What these problems have in common.
+    /// The property that these problems have in common.
     pub name: String,
     /// The efficiencies of the slice's problems.
     pub efficiency: Spread,
@@ -76,7 +76,7 @@ pub(super) fn slices(
     KINDS.into_iter().map(by).chain([pipelines]).collect()
 }
 
-/// By name, and by number where names begin with one.
+/// The slices by name, in the order of numbers where names begin with one.
 fn spreads(lists: BTreeMap<String, Vec<f64>>) -> Vec<Slice> {
     let slice = |(name, list)| Slice { name, efficiency: Spread::new(list) };
     let mut slices: Vec<Slice> = lists.into_iter().map(slice).collect();

@@ -23,7 +23,7 @@ const LETTERS: usize = 46;
 /// The side of the square in which lines are drawn before they are stretched.
 const SIDE: f64 = 1000.0;
 
-/// What the values of an axis are.
+/// The kind of values on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     /// Parts of a whole.
@@ -47,9 +47,9 @@ impl Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spacing {
     Even,
-    /// By the logarithm.
+    /// Distances by the logarithm of the value.
     Logarithmic,
-    /// By the logarithm of one more, which begins at 0.
+    /// Distances by the logarithm of one more than the value, which begins at 0.
     OneMore,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// From the lowest to the highest of some values; those that are not finite are ignored.
+    /// An axis from the lowest to the highest of some values; those that are not finite are ignored.
     pub(super) fn new(name: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
         let range = range(values, unit);
         let mut ticks = Ticks::new(range, unit).within(range);
@@ -94,7 +94,7 @@ impl Axis {
         Self { name: name.to_owned(), unit, spacing: Spacing::Even, range, ticks: ticks.within(range) }
     }
 
-    /// With the powers of a base as its ticks.
+    /// A logarithmic axis with the powers of a base as its ticks.
     pub(super) fn logarithmic(name: &str, range: [f64; 2], base: f64) -> Self {
         let name = format!("{name} (logarithmic scale)");
         let [low, high] = range.map(|end| end.log(base));
@@ -139,12 +139,12 @@ impl Axis {
         Self { name: name.to_owned(), unit: Unit::Count, spacing: Spacing::Even, range, ticks }
     }
 
-    /// Where the middle between two values is.
+    /// The position of the middle between two values.
     fn between(&self, a: f64, b: f64) -> f64 {
         f64::midpoint(self.at(a), self.at(b))
     }
 
-    /// Where a value is between both ends.
+    /// The position of a value: 0 at the low end, 1 at the high one.
     fn at(&self, value: f64) -> f64 {
         let [low, high] = self.range.map(|end| self.spacing.of(end));
         (self.spacing.of(value) - low) / (high - low)
@@ -231,11 +231,11 @@ impl Ticks {
 /// How the points of a series are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// Joined.
+    /// Values joined by a line.
     Line,
-    /// Each for itself.
+    /// Values as single dots.
     Dots,
-    /// As steps above the ground.
+    /// Values as steps above the ground.
     Steps,
 }
 
@@ -449,7 +449,7 @@ fn below_top(height: f64) -> String {
     share(1.0 - height)
 }
 
-/// What a part of a chart says, if anything.
+/// The tooltip of a part of a chart; nothing for an empty text.
 fn title(says: &str) -> String {
     if says.is_empty() { String::new() } else { format!("<title>{}</title>", escape(says)) }
 }

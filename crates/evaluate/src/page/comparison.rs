@@ -13,7 +13,7 @@ const LISTED: usize = 1000;
 /// One side of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
-    /// What chooses, in words.
+    /// The name of the model, or of what else chooses.
     pub name: &'a str,
     /// Its files.
     pub made: &'a Provenance,

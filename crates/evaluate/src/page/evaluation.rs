@@ -144,7 +144,7 @@ pub(super) fn efficiencies(shares: [f64; 5]) -> Vec<Figure> {
     names.into_iter().zip(shares).map(|((id, label), share)| Figure::new(id, label, percent(share))).collect()
 }
 
-/// What is judged beside choices without a model.
+/// Writes the judged choices beside choices without a model.
 pub(super) fn choices(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements, judged: &str) {
     let baselines = &evaluation.baselines;
     let fixed = code(&measurements.named(baselines.fixed_kernel, baselines.fixed_split_k));

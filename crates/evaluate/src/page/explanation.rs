@@ -30,7 +30,7 @@ pub struct Explanation<'a> {
     pub kernels: [Ranked; 2],
     /// Why the model distinguishes them; `None` if the estimate ranks, whose scores are microseconds.
     pub comparison: Option<&'a Comparison>,
-    /// Where the problem is outside the model's training range.
+    /// The fields in which the problem is outside the model's training range.
     pub outside: &'a [OutOfRange],
 }
 
@@ -86,12 +86,12 @@ pub fn explanation(explained: &Explanation<'_>, made: &Provenance) -> String {
 }
 
 impl Explanation<'_> {
-    /// What ranks the two kernels.
+    /// The scores by which the two kernels are ranked.
     fn scores(&self) -> [f64; 2] {
         self.comparison.map_or_else(|| self.kernels.map(|kernel| kernel.score), Comparison::scores)
     }
 
-    /// What a score is; of a universal model, with what the estimate adds.
+    /// The name of a score; a universal model's contains the estimate's part.
     fn score(&self) -> &'static str {
         match self.comparison {
             None => "time, µs",

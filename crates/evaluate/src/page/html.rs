@@ -15,7 +15,7 @@ const MANY: usize = 4;
 
 /// A key figure of a page.
 pub(super) struct Figure {
-    /// By which programs find it.
+    /// The identifier by which programs find the figure.
     id: &'static str,
     label: &'static str,
     value: String,
@@ -75,7 +75,7 @@ impl Page {
         self.raw(&format!("<p>{}</p>\n", escape(text)));
     }
 
-    /// What a reader has to know before all figures.
+    /// Writes a warning that a reader has to know before all figures.
     pub(super) fn warning(&mut self, text: &str) {
         self.raw(&format!("<p class=\"warning\" role=\"note\">{}</p>\n", name(text)));
     }

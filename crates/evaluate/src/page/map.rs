@@ -26,9 +26,9 @@ const LEVELS: [u16; 4] = [200, 100, 50, 25];
 
 /// The kernels and problems that a page shows: the rows of its tables, and of the map.
 pub(super) struct Excerpt {
-    /// The kernels that win most often first.
+    /// The shown kernels, those that win most often first.
     pub(super) kernels: Vec<u32>,
-    /// In the order of the measurements.
+    /// The shown trials, in the order of the measurements.
     pub(super) trials: Vec<u32>,
 }
 
@@ -49,7 +49,7 @@ impl Excerpt {
         Self { kernels, trials }
     }
 
-    /// What the tables and the map leave out, if anything.
+    /// A note on what the tables and the map leave out, if anything.
     pub(super) fn left_out(&self, survey: &Survey) -> Option<String> {
         let kernels = survey.kernels.len() - self.kernels.len();
         let trials = survey.trials.len() - self.trials.len();

@@ -21,12 +21,12 @@ pub struct Provenance {
     pub data: Vec<String>,
 }
 
-/// Where a model is.
+/// The location of a model.
 #[derive(Debug, Clone, Copy)]
 pub enum ModelPlace<'a> {
-    /// In a directory.
+    /// A directory.
     Directory(&'a Path),
-    /// In the library.
+    /// A model that the library contains.
     Embedded(&'static EmbeddedModel),
 }
 

@@ -16,7 +16,7 @@ pub(super) fn code(text: &str) -> String {
     format!("<code>{}</code>", name(text))
 }
 
-/// What stands for a value that is no number.
+/// The text for a value that is no number.
 const UNKNOWN: &str = "unknown";
 
 /// A share, such as `97.71 %`.
@@ -40,7 +40,7 @@ fn whole(value: f64) -> String {
     format!("{sign}{}", count(value.abs().round() as usize))
 }
 
-/// With how many decimals, up to some number, a value has four digits.
+/// The number of decimals, at most `most`, with which a value has four digits.
 fn decimals(size: f64, most: usize) -> usize {
     (3.0 - size.log10().floor()).clamp(0.0, most as f64) as usize
 }

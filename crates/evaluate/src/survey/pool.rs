@@ -10,12 +10,12 @@ use crate::candidates::Trial;
 pub struct PoolStep {
     /// Index into the measurements' kernels.
     pub kernel: u32,
-    /// With it and the previous ones, the mean over all problems of the best kernel's speed as a share of the
-    /// oracle's; a problem that none of them runs counts as 0.
+    /// The mean over all problems of the speed that this kernel and the previous ones reach at best, as a share of
+    /// the oracle's; a problem that none of them runs counts as 0.
     pub share: f64,
     /// The worst problem's share.
     pub worst: f64,
-    /// Problems that none of them runs.
+    /// Problems that neither this kernel nor a previous one runs.
     pub without: usize,
 }
 

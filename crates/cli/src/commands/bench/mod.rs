@@ -194,7 +194,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     summary::say_how_it_ended(&ran, sweep.log)
 }
 
-/// What the command measures of a pool with these arguments, without its report.
+/// Measures a pool as the command does with these arguments, without its report.
 #[cfg(feature = "train")]
 pub(super) fn measure(args: &Args, pool: &Arc<Pool>) -> Result<Summary, CliError> {
     CheckedSweep::new(args, pool)?.run(&Signals::new()?)

@@ -23,7 +23,7 @@ pub(crate) enum Order {
     Model(Keep),
 }
 
-/// What is kept of the kernels of a problem.
+/// Which kernels of a problem are kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Keep {
     All,

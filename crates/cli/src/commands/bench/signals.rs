@@ -14,7 +14,7 @@ pub(super) const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// The signals that end a sweep; when it is dropped, they end the process again.
 pub(super) struct Signals(&'static Handlers);
 
-/// What signals do, since they cannot be left to themselves again.
+/// The handlers of signals, which stay installed, since the default behaviour cannot be restored.
 struct Handlers {
     /// Whether they end this process as usual.
     usual: Arc<AtomicBool>,

@@ -12,7 +12,7 @@ use ck_select_measure::sweep::Summary;
 use crate::error::CliError;
 use crate::table::{Cell, Format, ResultTable};
 
-/// What would be measured.
+/// Writes what a sweep would measure.
 pub(super) fn plan(plan: &Plan, shard: Shard, cost: Cost, format: Format) -> Result<(), CliError> {
     let seconds: f64 = plan.pairs().map(|pair| cost.seconds(&plan.problem(pair))).sum();
     let PlanFacts { fingerprint, kernels, problems, pairs, shard } = PlanFacts::new(plan, shard);
@@ -28,7 +28,7 @@ pub(super) fn plan(plan: &Plan, shard: Shard, cost: Cost, format: Format) -> Res
     write(rows, format)
 }
 
-/// What was measured, by this run and in the whole log.
+/// Writes what was measured, by this run and in the whole log.
 pub(super) fn sweep(summary: &Summary, plan: &Plan, format: Format) -> Result<(), CliError> {
     let tally = &summary.tally;
     let mut rows: Vec<(&str, Cell)> = vec![

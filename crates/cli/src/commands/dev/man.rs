@@ -41,7 +41,7 @@ fn write(command: &clap::Command, directory: &Path) -> Result<(), CliError> {
     command.get_subcommands().filter(|one| !one.is_hide_set()).try_for_each(|one| write(one, directory))
 }
 
-/// As `Man::render`, but the text after a command's help gets its own heading.
+/// Writes a page as `Man::render` does, but with a heading of its own for the text after a command's help.
 fn render(page: &Man, command: &clap::Command, to: &mut dyn Write) -> io::Result<()> {
     page.render_title(to)?;
     page.render_name_section(to)?;

@@ -22,7 +22,7 @@ pub(super) enum Chooser {
 }
 
 impl Chooser {
-    /// What a path names; `None` for the estimate, of which the path says no operation. Beside another
+    /// The chooser that a path names; `None` for the estimate, of which the path says no operation. Beside another
     /// chooser, the GPU of the options is not for a model that has its own.
     pub(super) fn open(path: &Path, args: &Args, is_alone: bool) -> Result<Option<Self>, CliError> {
         if path == Path::new(ESTIMATE) {

@@ -24,7 +24,7 @@ pub(super) enum Column {
     Slower,
     Loss,
     Score,
-    /// What another forest predicts.
+    /// The prediction of another forest of the model.
     Other(Target),
     /// A term of the estimate, by its place among [`term_names`].
     Term(usize, &'static str),
@@ -34,7 +34,7 @@ pub(super) enum Column {
     Chance,
     SureWithin90,
     SureWithin99,
-    /// What a person has to know of the kernel.
+    /// Notes about the kernel for human readers.
     Notes,
 }
 
@@ -129,7 +129,7 @@ pub(super) struct Line<'a> {
     pub(super) ranked: Ranked,
     pub(super) equal: usize,
     pub(super) kernel: &'a str,
-    /// What no kernel that was measured for the model had.
+    /// Properties of the kernel that no kernel measured for the model had.
     pub(super) unmeasured: &'a str,
     pub(super) is_tied: bool,
     pub(super) out_of_range: &'a Cell,

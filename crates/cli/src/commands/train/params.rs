@@ -40,7 +40,7 @@ pub(super) fn params(pairs: &[String]) -> Result<Vec<Param<'_>>, CliError> {
     Ok(read)
 }
 
-/// What `--params` sets of a training besides the parameters of its forests.
+/// Settings of a training in `--params` besides the parameters of its forests.
 pub(super) struct Settings {
     pub(super) seed: u64,
     pub(super) fold_seed: Option<u64>,

@@ -74,7 +74,7 @@ fn say_if_unjudged(plan: &Plan, inputs: &CardInputs) {
     }
 }
 
-/// What the card of a model says of its data and of this process.
+/// The part of a model's card about its data and this process.
 pub(crate) fn card(
     output: &Path,
     measurements: &Measurements,

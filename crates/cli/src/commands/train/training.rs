@@ -63,7 +63,7 @@ impl<'a> Common<'a> {
 /// Files of measurements.
 pub(super) struct DataFiles {
     pub(super) paths: Vec<PathBuf>,
-    /// By file, whether its problems are never held out.
+    /// For each file, whether its problems are never held out.
     pub(super) only_trains: Vec<bool>,
 }
 
@@ -83,7 +83,7 @@ impl DataFiles {
     }
 }
 
-/// What is trained from what.
+/// A training: the kind of model, and the data that it is trained from.
 #[allow(clippy::large_enum_variant)] // a command has one
 pub(super) enum Training<'a> {
     /// A model for one GPU, from its measurements.
@@ -191,7 +191,7 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// By file, whether its problems are never held out; yes for none of the files beyond the end.
+    /// For each file, whether its problems are never held out; false for files beyond the end.
     pub(super) fn only_trains(&self) -> &[bool] {
         match self {
             Self::Sweeps { data, .. } | Self::Universal { data, .. } => &data.only_trains,
@@ -206,7 +206,7 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// What options are that are not given.
+    /// The values of options that are not given.
     pub(super) fn defaults(&self) -> Defaults {
         match self {
             Self::Sweeps { warm_start, prior, .. } => Defaults {
@@ -271,7 +271,7 @@ impl<'a> Training<'a> {
     }
 }
 
-/// What options are that are not given.
+/// Values of options that are not given.
 pub(super) struct Defaults {
     pub(super) objective: Objective,
     /// Parameters of the forest that ranks.

@@ -41,7 +41,7 @@ impl<'a> TunedRows<'a> {
         Ok(Self { winners: Box::new(winners), pools, rows })
     }
 
-    /// Where the winners of held-out pairs stand.
+    /// The ranks of the winners of held-out pairs, summed up by table and GPU.
     pub(super) fn judged(&self, trained: &[TrainedForest]) -> Vec<GpuFigures> {
         let mut placed: BTreeMap<String, (usize, Vec<WinnerPlace>)> = BTreeMap::new();
         let Some(ranking) = trained.iter().find(|one| one.goal.target == Target::Relative) else {

@@ -84,7 +84,7 @@ pub(super) fn measure<'a>(
     }))
 }
 
-/// What more measurements are expected to gain.
+/// The expected gain of more measurements.
 struct Gain<'a> {
     args: &'a Args,
     base: &'a WarmStart,
@@ -159,7 +159,8 @@ fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, Cl
     Ok(all)
 }
 
-/// What a model is for; models of attention are for several types.
+/// The direction and type that a model is for, by one of its problems; `None` for operations whose models are for
+/// several types.
 fn kind(problem: &Problem) -> Option<String> {
     let direction = problem.direction().map_or_else(String::new, |direction| format!("{direction} "));
     let serves_several_types = Operation::get(problem.op()).has_dtype_features;

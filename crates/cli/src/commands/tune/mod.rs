@@ -135,7 +135,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// What `--params` says.
+/// The values of `--params`.
 #[derive(Clone, Default)]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 struct Settings {

@@ -22,12 +22,12 @@ pub(super) struct TuningData<'a> {
     pub(super) measurements: Measurements,
     /// The features of a model for one GPU, which is the one that was measured.
     pub(super) extractor: Extractor,
-    /// What is learned from, if less than all.
+    /// The rows to learn from; `None` for all.
     pub(super) promising: Option<PromisingRows>,
 }
 
 impl<'a> TuningData<'a> {
-    /// All that files have.
+    /// Reads all rows of the files.
     pub(super) fn read(args: &Args, base: &'a WarmStart, files: &[PathBuf]) -> Result<Self, CliError> {
         let (op, arch) = (base.extractor().schema.op(), args.arch()?);
         let measurements = read(args, files, op)?;

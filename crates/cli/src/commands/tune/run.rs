@@ -122,8 +122,8 @@ fn check(draw: &Draw) -> Result<(), CliError> {
     }
 }
 
-/// What the universal model alone, and the problems that were measured up to each decision, lead to expect: all
-/// judged on every problem that is measured by now, since other problems may be harder.
+/// The expected quality by the universal model alone, and with the problems that were measured up to each decision.
+/// All points are judged on every problem that is measured by now, since other problems may be harder.
 fn earlier_points(
     args: &Args,
     measured: &TuningData<'_>,

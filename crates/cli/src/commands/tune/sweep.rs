@@ -42,7 +42,7 @@ impl<'a> Sweep<'a> {
         Self { args, pool, kernels, began: Instant::now(), gpu: RefCell::default() }
     }
 
-    /// What is left of the budget, if there is one.
+    /// The time left of the budget, if there is one.
     fn left(&self) -> Option<Duration> {
         self.args.budget.map(|budget| budget.saturating_sub(self.began.elapsed()))
     }
@@ -140,7 +140,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// Without the problem that the end of the budget interrupted.
+    /// The measurements without the problem that the end of the budget interrupted.
     pub(super) fn finished(&self, measured: Measurements, first: usize) -> Measurements {
         if !self.is_over() {
             return measured;

@@ -15,7 +15,7 @@ const FILE: &str = "tune.json";
 /// The measurements that every folder begins with.
 const FIRST: &str = "0000.csv";
 
-/// What a file says, if there is one.
+/// The text of a file; `None` if there is no file.
 fn known(path: &Path) -> Result<Option<String>, CliError> {
     match ck_select::files::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

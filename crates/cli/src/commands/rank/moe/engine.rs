@@ -125,7 +125,7 @@ fn on_device(args: &Args, device: &EngineDevice) -> Args {
     own
 }
 
-/// What makes tables.
+/// Makes an engine's tables.
 struct TableMaker<'a> {
     engine: Engine,
     args: &'a Args,
@@ -286,7 +286,8 @@ fn layer_of(problem: &Problem) -> Option<MoeProblem> {
 /// The configurations of a table, with what each loses.
 struct Choices {
     configs: Vec<TritonConfig>,
-    /// By rows of a tile, if each stage has a table, since those are common; else each configuration alone.
+    /// Configurations by rows of a tile, if each stage has a table, since the stages share these rows; else each
+    /// alone.
     groups: Vec<LadderGroup>,
 }
 

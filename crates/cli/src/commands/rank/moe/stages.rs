@@ -12,7 +12,7 @@ use crate::error::CliError;
 /// weights.
 pub(super) const SHARES: [f64; 2] = [2.0, 1.0];
 
-/// What ranks kernels for one stage.
+/// Ranks kernels for one stage.
 pub(super) struct StageRanker<'a> {
     pub(super) ranker: &'a Ranker,
     pub(super) arch: Option<Arch>,
