@@ -30,7 +30,7 @@ thread_local! {
     static PAGE: RefCell<Page> = RefCell::default();
 }
 
-/// What is kept from one question to the next.
+/// The state that is kept from one question to the next.
 #[derive(Default)]
 struct Page {
     /// The question, then its answer.

@@ -44,7 +44,7 @@ thread_local! {
 const NO_ERROR: &CStr = c"Everything is fine";
 
 entry! {
-    /// What was wrong with this thread's last call that failed.
+    /// The message of this thread's last failed call.
     ///
     /// Never NULL. The text is this library's, valid until a call fails on the same thread or the thread
     /// ends.

@@ -20,8 +20,8 @@ const MOST: usize = 1 << 16;
 
 static PLACES: [AtomicPtr<RowScorer>; MOST] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST];
 
-/// Where to look for an empty place first: behind the last one that was taken, so that a handle that was
-/// freed comes back as another model's as late as possible.
+/// The first slot to try for a new handle: behind the last one that was taken, so that a handle that was freed comes
+/// back as another model's as late as possible.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// Keeps a model, until [`take`].

@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 
-/// What this library heeds of LightGBM's parameters. The others change nothing in what it does.
+/// The parameters of LightGBM's that this library heeds. The others change nothing in what it does.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters {
     /// Rows may have more or fewer values than the model has features.
@@ -21,7 +21,7 @@ impl Parameters {
     }
 }
 
-/// As LightGBM reads a flag: the first of several counts, and no value is no.
+/// A flag's value as LightGBM reads it: the first of several counts, and no value is no.
 fn flag(text: &[u8], name: &'static str) -> Result<bool, Error> {
     let words = text.split(|byte| b" \t\n\r".contains(byte));
     let Some(value) =

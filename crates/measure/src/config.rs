@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{MeasureError, at};
 
-/// What measures, and how. Results of equal configurations go into the same log.
+/// The libraries or the program that measure. Results of equal configurations go into the same log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "runner", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RunnerConfig {

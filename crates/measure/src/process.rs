@@ -20,7 +20,7 @@ const KEPT: usize = 1 << 20;
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessEnd {
-    /// By itself.
+    /// The process ended by itself.
     Exited(ExitStatus),
     /// Killed at its deadline.
     TimedOut,

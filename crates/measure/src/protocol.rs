@@ -25,7 +25,7 @@ pub struct Request {
     pub device: DeviceKind,
     /// How carefully to measure.
     pub settings: Settings,
-    /// What to measure, in order.
+    /// The items to measure, in order.
     pub items: Vec<Item>,
 }
 

@@ -50,7 +50,7 @@ pub struct Meta {
     pub format: String,
     /// Increased when the meaning of a field changes.
     pub version: u32,
-    /// What is measured.
+    /// Kernels, problems and pairs of the sweep.
     pub plan: PlanFacts,
     /// Runner and settings: rows that were measured in another way do not go into the same log.
     pub how: Value,
@@ -59,7 +59,7 @@ pub struct Meta {
     pub origin: Origin,
 }
 
-/// What is measured.
+/// The identity and size of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanFacts {
     /// Hash of kernels, problems and pairs, for a shard of its own part.

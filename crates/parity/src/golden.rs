@@ -10,7 +10,7 @@ use ck_select::forest::Forest;
 
 use crate::{Booster, Output, synthetic};
 
-/// Where the models are.
+/// The folder of the models.
 pub const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest");
 /// The table of their scores.
 pub const SCORES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest_scores.txt");

@@ -94,8 +94,8 @@ pub fn trouble(forest: &Forest, rows: usize, seed: u64) -> Vec<f64> {
     values
 }
 
-/// For each feature, where the forest's answer may change: its thresholds, and the members of its category
-/// sets.
+/// The values of each feature at which the forest's answer may change: its thresholds, and the members of its
+/// category sets.
 fn turning_points(forest: &Forest) -> Vec<Vec<f64>> {
     let mut points = vec![Vec::new(); forest.num_features()];
     for tree in forest.trees() {

@@ -111,7 +111,7 @@ impl Descriptor {
         require(is_same, "score.metric", format_args!("'{metric}'"), expected)
     }
 
-    /// What only descriptors of an older generation have, which newer hipDNN refuses.
+    /// Fields that only descriptors of an older generation have, which newer hipDNN refuses.
     pub fn old(&self) -> Vec<&'static str> {
         let hashless = self.adapter() == "custom_library" && self.body("hash").is_none();
         let old = [

@@ -15,7 +15,7 @@ const IDENTIFIER: &str = "HGBM";
 /// A node of a tree. A walk begins at the first one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Node {
-    /// What the tree adds to the sum.
+    /// A leaf with the value that the tree adds to the sum.
     Leaf(f64),
     /// A question about a feature.
     Split(Split),
@@ -54,7 +54,7 @@ pub struct Hgbm {
     pub num_features: u32,
     /// The descriptor's `features_hash`.
     pub features_hash: String,
-    /// What is added to the trees' sum.
+    /// The number that is added to the trees' sum.
     pub base_score: f64,
     /// The architectures of the measurements.
     pub training_arches: Vec<String>,
@@ -62,7 +62,7 @@ pub struct Hgbm {
     pub groups: usize,
 }
 
-/// What is in an artifact that LightGBM's trees do not have.
+/// Counts of nodes in an artifact, some of which LightGBM's trees cannot have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TreeCounts {
     /// All nodes.
@@ -129,7 +129,7 @@ impl Hgbm {
         Ok(bytes)
     }
 
-    /// What its trees are made of.
+    /// The counts of the nodes of its trees.
     pub fn shape(&self) -> TreeCounts {
         let parents = self.trees.iter().flat_map(|tree| parents(tree));
         let splits = self.trees.iter().flatten().filter_map(Node::split);

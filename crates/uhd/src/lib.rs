@@ -27,7 +27,7 @@ use std::fmt::Display;
 
 use ck_select_types::problem::InvalidField;
 
-/// What a place holds, and what it should hold.
+/// The error for a value at a position: the value, and what it should be.
 fn refused<T>(
     position: impl Display,
     found: impl Display,
@@ -36,7 +36,7 @@ fn refused<T>(
     Err(InvalidField::new(position.to_string(), found, expected.to_string()))
 }
 
-/// Refuses what a place holds unless a condition holds.
+/// Refuses the value at a position unless a condition holds.
 fn require(
     holds: bool,
     position: impl Display,

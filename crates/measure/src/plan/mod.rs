@@ -29,7 +29,7 @@ pub struct PlannedProblem {
     pub kernels: Vec<u32>,
 }
 
-/// What to measure, in order.
+/// Problems, each with the kernels to measure in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     kernels: Vec<Kernel>,

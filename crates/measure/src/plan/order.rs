@@ -140,10 +140,10 @@ impl Plan {
         self
     }
 
-    /// What this part of a plan keeps of the speed of `whole`, by answers to both: that of its fastest kernel
-    /// relative to the fastest of all, the mean over problems, and the number of problems. It is 0 where all
-    /// that is kept fails. Problems without a time, and those of which not everything is recorded, do not
-    /// count.
+    /// The share of the speed of `whole` that this part of a plan keeps, by answers to both: the speed of the part's
+    /// fastest kernel relative to the fastest of all, as the mean over problems, and the number of problems. The
+    /// share is 0 where all kept kernels fail. Problems without a time, and those of which not everything is
+    /// recorded, do not count.
     pub fn kept_speed(&self, whole: &Self, answers: &dyn OutcomeSource) -> Option<(f64, usize)> {
         let outcomes = |plan: &Self, rank: usize| -> Option<Vec<Outcome>> {
             let planned = plan.problems.get(rank)?;

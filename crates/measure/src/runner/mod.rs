@@ -22,7 +22,7 @@ use crate::guard::Guard;
 pub use crate::job::{Job, Settings};
 use crate::stop::{Stop, StopReason};
 
-/// What every runner needs.
+/// Settings and shared objects that every runner needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// How carefully to measure.
@@ -90,12 +90,12 @@ fn steadier(first: Option<Outcome>, second: Outcome) -> Outcome {
     Outcome::Measured(Measurement { timed, ..kept })
 }
 
-/// What a runner reports while it measures.
+/// A report of a runner while it measures.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
     /// The outcome of a job, by its index among the jobs.
     Outcome(usize, Outcome),
-    /// What is known about the device.
+    /// The known facts about the device.
     Device(Value),
     /// Everything reported so far must be on disk before anything else is waited for.
     Settle,
@@ -110,7 +110,7 @@ pub enum BatchEnd {
     Broken {
         /// The job that was running.
         at: Option<usize>,
-        /// What happened.
+        /// The failure that broke the batch.
         failure: Failure,
     },
     /// The sweep stops.
@@ -119,7 +119,7 @@ pub enum BatchEnd {
 
 /// Something that measures.
 pub trait Runner: Sync {
-    /// What it is, for the sidecar. Results of runners with equal descriptions go into the same log.
+    /// The runner's description for the sidecar. Results of runners with equal descriptions go into the same log.
     fn describe(&self) -> Value;
 
     /// Whether it measures on a GPU, which must then be reserved for it.

@@ -18,7 +18,7 @@ use crate::gpu::Gpu;
 
 /// Something that can tell what a measurement would have been.
 pub trait OutcomeSource: Send + Sync {
-    /// What it is, for the sidecar.
+    /// The source's description for the sidecar.
     fn describe(&self) -> Value;
 
     /// The outcome of a kernel on a problem. The same question always has the same answer.

@@ -36,7 +36,7 @@ use crate::stop::StopReason;
 use ledger::Ledger;
 use workers::Workers;
 
-/// What to do with an existing log.
+/// How to treat an existing log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// Refuse it.
@@ -64,7 +64,7 @@ pub struct Sweep<'a> {
     pub shard: Shard,
     /// The log.
     pub output: &'a Path,
-    /// What to do with an existing log.
+    /// How to treat an existing log.
     pub start: Start,
     /// Which of its failed rows to measure again, by their classes.
     pub retry: &'a [FailureClass],

@@ -99,7 +99,7 @@ struct Worker<'a> {
     request: &'a Request,
     device: &'a dyn Device,
     libraries: HashMap<&'a str, Result<KernelLibrary, String>>,
-    /// What the manifests of the libraries' folders list.
+    /// The kernels that the manifests of the libraries' folders list.
     folders: HashMap<&'a Path, Vec<FolderKernel>>,
     best: BestTime,
 }
