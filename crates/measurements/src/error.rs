@@ -18,13 +18,13 @@ pub enum DataError {
         what: &'static str,
         /// The values in the data.
         found: Vec<String>,
-        /// What to do about it.
+        /// Advice for the user.
         advice: String,
     },
     /// Files without any row to write.
     #[error("no row to convert: {found}")]
     NoRows {
-        /// What each of them has instead.
+        /// The contents of each file.
         found: String,
     },
     /// The work was cancelled.

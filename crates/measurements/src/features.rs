@@ -49,7 +49,7 @@ pub fn rows(
     Ok(values)
 }
 
-/// What the features know about each kernel.
+/// The terms of each kernel, from which features are computed.
 fn kernel_terms(
     measurements: &Measurements,
     extractor: &Extractor,

@@ -134,7 +134,7 @@ fn positive(name: &str, figure: f64) -> Result<(), InvalidField> {
 pub struct Failure {
     /// The kind of failure.
     pub class: FailureClass,
-    /// What happened, in one line.
+    /// The cause, in one line.
     pub message: String,
 }
 

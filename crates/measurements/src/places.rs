@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::tuned::TunedShape;
 
-/// What an order of a pool says about a shape.
+/// The rank of a shape's winner in an order of a pool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WinnerPlace {
     /// See [`TunedShape::pair`].
@@ -20,7 +20,7 @@ pub struct WinnerPlace {
     rank: Option<usize>,
     /// The least time of the shape over that of the first kernel, if that was timed.
     efficiency: Option<f64>,
-    /// Where the split is chosen, too.
+    /// The rank of the winner's split, if splits are chosen, too.
     split: Option<SplitPlace>,
 }
 
@@ -36,7 +36,7 @@ pub struct SplitPlace {
 }
 
 impl WinnerPlace {
-    /// For a shape of which the winner has this rank, and the first kernel this time.
+    /// The place of a shape whose winner has this rank, and whose first kernel takes this time.
     pub fn new(shape: &TunedShape, rank: Option<usize>, chosen_us: Option<f64>) -> Self {
         let efficiency = chosen_us.zip(shape.least_us()).map(|(chosen, least)| least / chosen);
         Self { pair: shape.pair(), weight: shape.stands_for, rank, efficiency, split: None }

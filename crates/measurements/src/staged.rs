@@ -38,7 +38,7 @@ impl Staged {
         Ok(space)
     }
 
-    /// Where to write.
+    /// The folder to write to.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -72,7 +72,7 @@ pub fn limits(op: Op, trained_on: &TrainedOn) -> String {
     )
 }
 
-/// For each file, whether the model was trained on it. No file is read if the spec records none.
+/// Whether the model was trained on each file. No file is read if the spec records none.
 pub fn were_trained_on<'p>(
     spec: &FeatureSpec,
     files: impl Iterator<Item = &'p Path>,

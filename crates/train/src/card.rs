@@ -30,9 +30,9 @@ pub struct CardInputs {
     pub timestamp: String,
     /// The SHA-256 of each file of the data, in order.
     pub digests: Vec<String>,
-    /// For a tuned model, how choices improved as problems were measured.
+    /// How choices improved as problems were measured, for a tuned model.
     pub curve: Vec<CurvePoint>,
-    /// For a model of winners, where those of held-out problems stand.
+    /// The ranks of the winners of held-out problems, for a model of winners.
     pub places: Vec<GpuFigures>,
 }
 
@@ -45,7 +45,7 @@ pub struct CurvePoint {
     pub measured: usize,
     /// Draws of them.
     pub draws: usize,
-    /// Of the problems that were judged.
+    /// The efficiency of choices for the problems that were judged.
     pub efficiency: Efficiency,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn text(
     card
 }
 
-/// What the model is for.
+/// The problems and GPUs that the model is for, in words.
 pub fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
     let extractor = &plan.extractor;
     let arch = arch_text(plan);
@@ -90,12 +90,12 @@ fn arch_text(plan: &Plan) -> String {
     plan.extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string())
 }
 
-/// What a data file is used for.
+/// The use of a data file, in words.
 pub const fn part(only_trains: bool) -> &'static str {
     if only_trains { "training only" } else { "cross-validated" }
 }
 
-/// What was held out, and how often.
+/// What was held out and how often, in words.
 pub fn held_out_text(trained: &[TrainedForest]) -> String {
     let folds = || trained.iter().map(|one| &one.validation.folds);
     let Some(most) = folds().max_by_key(|folds| folds.len()) else { return String::new() };
@@ -183,7 +183,7 @@ fn validation(out: &mut String, plan: &Plan, trained: &[TrainedForest]) {
     table(out, &["target", "problems", "mean", "median", "P10", "min", "best of top 3"], rows);
 }
 
-/// What winners teach, and where they stand.
+/// Writes what winners teach, and their ranks.
 fn places(out: &mut String, places: &[GpuFigures]) {
     let Some(first) = places.first() else { return };
     out.push_str(

@@ -21,7 +21,7 @@ use super::error::TrainError;
 struct Features {
     /// Row after row.
     values: Vec<f64>,
-    /// For a universal model, the logarithm of each row's estimated microseconds; otherwise empty.
+    /// The logarithm of each row's estimated microseconds, for a universal model; otherwise empty.
     log_times: Vec<f64>,
 }
 
@@ -247,7 +247,7 @@ impl TrainingData {
         ranges.into_iter().map(move |rows| &self.features.values[rows.start * width..rows.end * width])
     }
 
-    /// For a universal model, the logarithm of a row's estimated microseconds.
+    /// The logarithm of a row's estimated microseconds, for a universal model.
     pub fn log_time(&self, row: usize) -> f64 {
         self.features.log_times[self.places[row] as usize]
     }

@@ -24,8 +24,8 @@ vocabulary! {
 }
 
 impl GroupBy {
-    /// What is not on both sides of a fold, as a sentence. Whoever holds out a device, direction, type or
-    /// file promises no more than that.
+    /// A sentence that says what is not on both sides of a fold. Whoever holds out a device, direction, type or file
+    /// promises no more than that.
     pub(super) const fn promise(self, holds_out: bool) -> &'static str {
         match self {
             Self::Sizes | Self::Pair | Self::Upstream if holds_out => Self::Problem.promise(false),

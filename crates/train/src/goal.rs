@@ -8,10 +8,10 @@ use super::params::Params;
 /// One forest to train.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Goal {
-    /// What it predicts.
+    /// The target that the forest predicts.
     pub target: Target,
-    /// Its training objective.
+    /// The forest's training objective.
     pub objective: Objective,
-    /// Its parameters.
+    /// The forest's parameters.
     pub params: Params,
 }

@@ -40,7 +40,7 @@ impl FromStr for Folds {
     }
 }
 
-/// What is left out.
+/// The kind of group that each fold leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holdout {
     /// Each GPU: architectures, and GPUs of one architecture whose recorded constants differ.
@@ -58,9 +58,9 @@ pub enum Holdout {
 /// The folds of a [`Holdout`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HoldoutFolds {
-    /// By problem.
+    /// The fold of each problem.
     pub(super) fold_of: Vec<Option<usize>>,
-    /// By fold: the architecture, direction, type or file.
+    /// The name of each fold: its architecture, direction, type or file.
     pub(super) names: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ const ENTRIES: usize = 1 << 20;
 const LEAST: f64 = -25.0;
 /// Entries for each unit of difference.
 const EACH: f64 = ENTRIES as f64 / (-2.0 * LEAST);
-/// What is added to a difference of scores before it divides; LightGBM's number has 32 bits.
+/// The number that is added to a difference of scores before it divides; LightGBM's has 32 bits.
 const NEAR: f64 = 0.01_f32 as f64;
 /// Pairs are compared of which one is among this many first, unless a parameter says otherwise.
 pub(super) const PLACES: f64 = 30.0;
@@ -154,7 +154,7 @@ mod tests {
         trees.split_once("end of trees").unwrap().0.to_owned()
     }
 
-    /// With problems of one kernel and of many, equal labels, equal rows, and weights.
+    /// The data has problems of one kernel and of many, equal labels, equal rows, and weights.
     #[test]
     fn its_forests_are_those_of_lightgbms_own() {
         let mut state = 1_u64;

@@ -76,7 +76,7 @@ pub(super) fn choices(scores: &[f64], speeds: &[f64], spans: &[Range<usize>]) ->
 /// The figures of one fold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoldMetrics {
-    /// From 0.
+    /// The fold's number, from 0.
     pub fold: usize,
     /// Root mean squared error in the space of the training; `None` for a forest that only ranks.
     pub rmse: Option<f64>,
@@ -97,7 +97,7 @@ pub struct FoldMetrics {
 }
 
 impl FoldMetrics {
-    /// What was left out, else its number for people, from 1.
+    /// The name of the group that was left out, else the fold's number for people, from 1.
     pub fn name(&self) -> String {
         self.left_out.clone().unwrap_or_else(|| (self.fold + 1).to_string())
     }

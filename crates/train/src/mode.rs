@@ -1,7 +1,7 @@
 //! The four ways to train. Everything that depends on the way is one `match` on [`Mode`], so that nothing infers
 //! it from which columns, priors or architectures a plan happens to have.
 
-/// What a training learns from, and on which GPUs its model chooses.
+/// The kind of data that a training learns from, and the GPUs on which its model chooses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Mode {
     /// Sweeps of one GPU. With a prior, the estimate takes part in the forest that ranks.

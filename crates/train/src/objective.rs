@@ -5,7 +5,7 @@ use std::ops::Range;
 use ck_select_types::vocabulary;
 
 vocabulary! {
-    /// What a forest is trained to do.
+    /// The objective of a forest's training.
     Objective, "objective" {
         /// Predict `ln(1 + y)`: upstream's way for TFLOPS and bandwidth.
         Log1p = "log1p",

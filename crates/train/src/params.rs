@@ -58,7 +58,7 @@ const KNOWN: &[Parameter] = &[
 /// Maximum number of trees of one training; upstream's limit.
 pub const MAX_TREES: i64 = 5000;
 
-/// From more kernels than this on, a pool is large; those of up to thirty were measured, and one of 546.
+/// The most kernels of a small pool. Measured were pools of up to thirty kernels, and one of 546.
 const LARGE_POOL: usize = 100;
 
 /// How many small trees a forest has, and the step of each.
@@ -223,12 +223,12 @@ impl Params {
         self.get("sharpness").unwrap_or(5.0)
     }
 
-    /// Of how many first places [`Objective::Lambdarank`] compares the kernels with all others.
+    /// The number of first ranks whose kernels [`Objective::Lambdarank`] compares with all others.
     pub(super) fn ranked_places(&self) -> usize {
         self.get("lambdarank_truncation_level").unwrap_or(PLACES) as usize
     }
 
-    /// In LightGBM's form.
+    /// The parameters in LightGBM's form.
     pub(super) fn to_lightgbm(&self) -> String {
         let pair = |&(name, own, kind): &Parameter| {
             let value = self.get(name)?;
@@ -238,7 +238,7 @@ impl Params {
         KNOWN[OURS..].iter().filter_map(pair).collect::<Vec<_>>().join(" ")
     }
 
-    /// In the form of a spec.
+    /// The parameters in the form of a spec.
     pub fn to_json(&self) -> Value {
         let number = |value: f64| {
             if value.fract() == 0.0 { Some(Number::from(value as i64)) } else { Number::from_f64(value) }

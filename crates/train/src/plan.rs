@@ -34,9 +34,9 @@ pub struct Plan {
     pub categories: Vec<String>,
     /// The forests, each for a different target; the first ranks.
     pub goals: Vec<Goal>,
-    /// What is left out to judge the forests.
+    /// The problems that are left out to judge the forests.
     pub folds: Folds,
-    /// What is learned from.
+    /// The kind of data that the forests learn from.
     pub mode: Mode,
     /// Which problems stay together.
     pub group_by: GroupBy,
@@ -46,7 +46,7 @@ pub struct Plan {
     pub stop: Stop,
     /// The seed.
     pub seed: u64,
-    /// By file, whether its problems are only trained on, never held out; no, beyond the end.
+    /// For each file, whether its problems are only trained on, never held out; false beyond the end.
     pub only_trains: Vec<bool>,
     /// The model to continue.
     pub warm_start: Option<WarmStart>,
@@ -65,7 +65,7 @@ impl Plan {
         self.goals.first().map_or(Target::Relative, |goal| goal.target)
     }
 
-    /// What is not on both sides of a fold, as a sentence.
+    /// A sentence that says what is not on both sides of a fold.
     pub const fn promise(&self) -> &'static str {
         self.group_by.promise(matches!(self.folds, Folds::Each(_)))
     }

@@ -117,13 +117,13 @@ impl PromisingRows {
 pub struct Simulation<'a> {
     measurements: &'a Measurements,
     data: TrainingData,
-    /// What is learned of measured problems, if less than what is judged.
+    /// The rows of measured problems to learn from, if fewer than those that are judged.
     learned: Option<TrainingData>,
     method: Method,
     base: Option<(&'a TextForest, f64, Vec<Arch>)>,
     /// Problems that are judged and never measured; if there are none, those that were not measured.
     held_back: Vec<u32>,
-    /// In how many folds measured problems are held out.
+    /// The number of folds in which measured problems are held out.
     folds: usize,
 }
 

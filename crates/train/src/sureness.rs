@@ -32,7 +32,7 @@ use ck_select_types::vocab::Op;
 /// A choice that was judged by measurements.
 #[derive(Debug, Clone)]
 struct JudgedChoice {
-    /// What was known when choosing.
+    /// The signs that were known when choosing.
     signs: Signs,
     /// The loss of the best of the first kernels: of one, of two, and so on.
     losses: Vec<f64>,
@@ -43,7 +43,7 @@ struct JudgedChoice {
 }
 
 impl JudgedChoice {
-    /// Of efficiencies in the order of the ranking.
+    /// A choice whose kernels have these efficiencies, in the order of the ranking.
     fn new(
         signs: &Signs,
         efficiencies: impl Iterator<Item = f64>,
@@ -187,7 +187,7 @@ fn chance(first: usize, choices: &[JudgedChoice], expected: &[f64], weights: &[f
     Chance { first, at_within, slope: slope.min(0.0) }
 }
 
-/// What a training's folds teach about the choices of the model. `None` without folds, and for winners of tables,
+/// The sureness learned from the choices of a training's folds. `None` without folds, and for winners of tables,
 /// which have no losses.
 pub(super) fn from_folds(
     measurements: &Measurements,

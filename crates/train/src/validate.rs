@@ -31,7 +31,7 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// Without folds, of so many rows.
+    /// The validation of a training without folds, on so many rows.
     pub(super) fn none(rows: usize) -> Self {
         Self { predictions: vec![None; rows], fold_of_row: vec![None; rows], ..Self::default() }
     }

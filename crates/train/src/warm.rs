@@ -88,7 +88,7 @@ impl WarmStart {
         self.spec.trained_on.iter().flat_map(TrainedOn::archs)
     }
 
-    /// By file of the measurements: whether it was trained on them.
+    /// Whether the model was trained on each file of the measurements.
     pub fn were_trained_on(&self, measurements: &Measurements) -> Result<Vec<bool>, DataError> {
         trained::were_trained_on(&self.spec, measurements.paths())
     }
@@ -139,7 +139,7 @@ impl WarmStart {
         self.manifest.as_ref()?.get("total_n_estimators")?.as_u64()
     }
 
-    /// What the forest that ranks was trained to do; `None` if there is none, or nothing records it.
+    /// The objective of the forest that ranks; `None` if there is no such forest, or nothing records its objective.
     pub fn objective(&self) -> Option<Objective> {
         self.forest(Target::Relative)?;
         let word = self.manifest.as_ref()?.pointer("/ck_select/targets/relative/objective")?;

@@ -18,7 +18,7 @@ use super::rows::Chunk;
 use crate::operation::{OperationData as _, has_booleans};
 use crate::read::Figures;
 
-/// Where a column's values come from.
+/// The source of a column's values.
 #[derive(Clone, Copy)]
 pub(super) enum ColumnSource {
     /// The operation.

@@ -23,7 +23,7 @@ use rows::{Chunk, ChunkWriter};
 use schema::InputColumns;
 pub use schema::speed_column;
 
-/// What to write, and for which rows.
+/// The rows and columns to write.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The architecture of rows that do not record one, by default that of the file's sidecar; rows for another
@@ -44,9 +44,9 @@ pub struct Options {
 pub struct Reject {
     /// The file.
     pub file: String,
-    /// Where in it.
+    /// The position in the file.
     pub position: String,
-    /// Why.
+    /// Why the row is rejected.
     pub reason: String,
 }
 
@@ -112,7 +112,7 @@ fn read(
     Ok(reports)
 }
 
-/// What a file without usable rows contained.
+/// The contents of a file without usable rows, for its error.
 fn nothing(SourceFile { path, other, rejected, .. }: &SourceFile) -> String {
     let mut parts = Vec::new();
     if *other > 0 {
@@ -145,7 +145,7 @@ trait Writer {
     fn commit(self: Box<Self>) -> Result<(), DataError>;
 }
 
-/// Where the rows go: created with the first ones, which tell the operation.
+/// The output of the rows: created with the first ones, whose operation decides its columns.
 struct Target<'a> {
     output: &'a Path,
     inputs: &'a InputColumns,

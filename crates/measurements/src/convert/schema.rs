@@ -78,7 +78,7 @@ pub(super) fn of_benchmark(op: Op) -> Vec<Column> {
     names.into_iter().filter_map(|name| Column::named(op, name)).collect()
 }
 
-/// What an operation's table calls the speed.
+/// The name of the column of speeds in an operation's table.
 pub fn speed_column(op: Op) -> &'static str {
     let names = canonical(op);
     ["measured_tflops", "tflops"].into_iter().find(|name| names.contains(name)).unwrap_or_default()

@@ -158,8 +158,8 @@ pub(crate) fn note(
     Ok(true)
 }
 
-/// What a constant must be on an architecture, if it cannot be this. Compute units, clocks and caches differ
-/// between products and partitions, and upstream records less shared memory than there is.
+/// The value that a constant must have on an architecture, if it cannot have this one. Compute units, clocks and
+/// caches differ between products and partitions, and upstream records less shared memory than there is.
 fn contradiction(arch: Arch, name: &str, found: i64) -> Option<String> {
     let wave_size = arch.wave_size();
     if name == "wavefront_size" && found != wave_size {

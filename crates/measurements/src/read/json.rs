@@ -32,7 +32,7 @@ pub(super) fn read(text: Text<'_>, rows: FileRows<'_>) -> Result<SourceFile, Dat
     Ok(results.objects.rows.counts)
 }
 
-/// What ends the reading.
+/// Why reading ended early.
 enum Stop {
     Json(JsonFault),
     Sink(DataError),

@@ -65,7 +65,7 @@ pub struct Row {
     pub share: Option<f32>,
 }
 
-/// What to take from the files; `None` accepts any value, but not two different ones.
+/// The rows to take from files; `None` accepts any value, but not two different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowScope {
     /// The operation.
@@ -105,7 +105,7 @@ pub struct ReadOptions {
 }
 
 impl SourceFile {
-    /// What was left out, for people; `None` if nothing was.
+    /// A note for people on the rows that were left out; `None` if none was.
     pub fn left_out(&self, wanted: &RowScope) -> Option<String> {
         let arches: usize = self.other_arches.values().sum();
         let mut parts: Vec<String> =

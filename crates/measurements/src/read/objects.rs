@@ -55,7 +55,7 @@ impl<'a> Objects<'a> {
 const PERF_RESULT: [(&str, &str); 3] =
     [("tflops(TFlops)", "tflops"), ("latency(ms)", "latency_ms"), ("bandwidth(GB/s)", "bandwidth_gb_s")];
 
-/// What the problem of a GEMM's benchmark has besides; the kernel's name says it, too.
+/// Further keys of the problem of a GEMM's benchmark, whose values the kernel's name states, too.
 const WORDS: [&str; 11] = [
     "dtype_a", "dtype_b", "dtype_c", "dtype_acc", "layout_a", "layout_b", "layout_c", "stride_a", "stride_b",
     "stride_c", "structured_sparsity",

@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// What was neither a convolution's nor attention's was a GEMM's.
+    /// A table that was neither of convolutions nor of attention was read as one of GEMMs.
     #[test]
     fn a_table_is_of_the_operation_whose_columns_it_has() {
         for &op in Op::ALL {

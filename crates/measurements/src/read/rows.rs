@@ -12,7 +12,7 @@ use super::DataError;
 use super::problems::problem_of;
 use super::record::{MeasuredRow, Sink, SourceFile};
 
-/// What to take; `None` accepts any value.
+/// The rows to take; `None` accepts any value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Filter<'a> {
     pub(crate) op: Option<Op>,
@@ -58,7 +58,7 @@ impl From<DataError> for Fault {
     }
 }
 
-/// What became of a row.
+/// Whether a row was taken, or why not.
 pub(crate) enum RowOutcome {
     Row,
     /// The row is not one of those requested.

@@ -65,7 +65,7 @@ pub(super) struct Header {
     absence: Absence,
 }
 
-/// What a figure is that a row lacks.
+/// The value of a figure that a row lacks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absence {
     /// Not a number, as in tables, whose header has all figures.
@@ -161,7 +161,7 @@ impl FigureColumns {
     }
 }
 
-/// What sweeps note of a measurement and of a compiled kernel, which no reader needs.
+/// Columns of sweeps about a measurement and a compiled kernel, which no reader needs.
 const OF_COMPILERS: [&str; 3] = ["rough", "registers", "spills"];
 
 impl Header {

@@ -68,12 +68,12 @@ pub struct Session {
     pub ckselect: Option<String>,
     /// Host name, kernel and driver.
     pub host: Value,
-    /// What the runtime reports about each GPU, by the host's name for it.
+    /// The runtime's report about each GPU, by the host's name for it.
     #[serde(deserialize_with = "devices")]
     pub gpus: Option<Map<String, Value>>,
 }
 
-/// What is read of a device has to be text: rows are compared with its architecture.
+/// Reads GPUs. The fields of a device that are read have to be text: rows are compared with its architecture.
 fn devices<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Map<String, Value>>, D::Error> {
     let devices = Option::<Map<String, Value>>::deserialize(from)?;
     let is_text = |value: &Value| value.is_null() || value.is_string();

@@ -11,7 +11,7 @@ use ck_select_types::vocab::Arch;
 use crate::distinct::Distinct;
 use crate::read::{DataError, RowScope};
 
-/// What was left out of folders: for each kind of file how many, and what is wrong with the first.
+/// Files that were left out of folders: their number for each kind, and the fault of the first.
 pub type LeftOutFiles = BTreeMap<&'static str, (usize, String)>;
 
 /// Shapes of tuned tables.
@@ -23,7 +23,7 @@ pub struct Winners {
     pub shapes: Vec<TunedShape>,
     /// Rows of kernels of other libraries, left out.
     pub others: usize,
-    /// What was left out of engines' folders.
+    /// The files that were left out of engines' folders.
     pub left_out: LeftOutFiles,
     /// The files that are tables of engines, or folders of them.
     pub(super) of_engines: BTreeSet<usize>,
@@ -64,7 +64,7 @@ pub struct TunedConfig {
 }
 
 impl TunedConfig {
-    /// Of a shape without rows, which no table has.
+    /// The configuration of a shape without rows, which no table has.
     const NONE: Self = Self { kernel: 0, parts: 1, us: f64::NAN, line: 0, marked: false };
 }
 
@@ -184,8 +184,8 @@ impl Winners {
         self
     }
 
-    /// At most so many shapes of each pair of a file on a GPU, evenly spread over their order by size:
-    /// neighbours have the same winner, and some pairs have thousands of rows, others a handful.
+    /// These winners with at most so many shapes of each pair of a file on a GPU, evenly spread over their order by
+    /// size: neighbours have the same winner, and some pairs have thousands of rows, others a handful.
     #[must_use]
     pub fn thinned(mut self, most: usize) -> Self {
         let mut pairs: BTreeMap<(usize, TunedGpu, String), Vec<usize>> = BTreeMap::new();

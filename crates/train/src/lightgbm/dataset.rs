@@ -18,7 +18,7 @@ pub struct Matrix<'a> {
     pub blocks: Vec<Cow<'a, [f64]>>,
     /// One label per row.
     pub labels: Vec<f32>,
-    /// For ranking: how many rows each group has, in order. Empty otherwise.
+    /// The number of rows of each group, in order, for ranking. Empty otherwise.
     pub groups: Vec<i32>,
     /// Weight of each row. Empty: all equal.
     pub weights: Vec<f32>,
