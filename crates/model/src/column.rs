@@ -1,6 +1,6 @@
 //! Which values of a forest's columns change with the problem, and which with the kernel.
 
-/// What a forest's column depends on.
+/// The inputs on which a forest's column depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     /// The problem or the hardware: one value per call.

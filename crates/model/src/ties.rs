@@ -23,11 +23,11 @@ pub fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
     )
 }
 
-/// What decides between kernels of equal scores: see [`Ties::RULE`].
+/// The order of kernels with equal scores: see [`Ties::RULE`].
 #[derive(Debug, Clone, Default)]
 pub struct Ties(Vec<Standing>);
 
-/// What is known about a kernel before any problem, in the order in which it counts.
+/// The properties that order a kernel among equal ones, whatever the problem, the most important first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Standing {
     unmeasured: bool,
@@ -36,15 +36,15 @@ struct Standing {
 }
 
 impl Ties {
-    /// What decides, the first difference counting. Measured are kernels whose pipeline and suffixes were
-    /// measured for the model; the scores of others are those of a kernel that they only resemble. Kernels
+    /// The properties that decide, the first difference counting. Measured are kernels whose pipeline and suffixes
+    /// were measured for the model; the scores of others are those of a kernel that they only resemble. Kernels
     /// without an estimate go last. The order of a registry's pool is that of names, so that the order of
     /// registration changes nothing.
     pub const RULE: &'static str = "a measured kernel comes before an unmeasured one, then the one of the \
         higher priority, then the one with the shorter estimated time, then the one that is earlier in the \
         pool";
 
-    /// For a pool, whose kernels have these indices in its order.
+    /// The ties of a pool whose kernels have these indices in its order.
     pub fn new(
         order: impl ExactSizeIterator<Item = usize>,
         is_measured: impl Fn(usize) -> bool,

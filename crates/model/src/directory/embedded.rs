@@ -10,7 +10,7 @@ use crate::sureness::Sureness;
 pub struct EmbeddedModel {
     name: &'static CStr,
     spec: &'static [u8],
-    /// As `src/packed/mod.rs` makes them.
+    /// The forests, packed by `src/packed/mod.rs`.
     forests: &'static [(Target, &'static [u8])],
     sureness: Option<&'static [u8]>,
 }

@@ -50,7 +50,7 @@ pub enum ModelError {
     Invalid {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault in the file.
         reason: String,
     },
 }

@@ -48,8 +48,8 @@ pub fn listed(misfits: &[Misfit]) -> String {
     misfits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// What a key compares: the key that a problem or a kernel would have, and the family if no features describe
-/// it.
+/// The requirements that are compared with a key: the key that a problem or a kernel would have, and the family if no
+/// features describe it.
 type Requirements = (ModelKey, Option<&'static str>);
 
 fn requirements_of_problem(problem: &Problem, arch: Option<Arch>) -> Requirements {

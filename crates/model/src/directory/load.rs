@@ -158,7 +158,7 @@ impl Model {
     }
 }
 
-/// What a directory records about the model's choices.
+/// The sureness that a directory records.
 pub(crate) fn sureness(directory: &Path, op: Op) -> Result<Option<Arc<Sureness>>, ModelError> {
     let path = directory.join(Sureness::FILE);
     if !path.exists() {

@@ -36,7 +36,7 @@ use crate::sureness::{LogTime, Sureness};
 use crate::vocab::{Arch, Op};
 
 ck_select_types::vocabulary! {
-    /// What a forest predicts.
+    /// The quantity that a forest predicts.
     Target, "target" {
         /// Trillions of operations per second.
         Tflops = "tflops",
@@ -88,7 +88,7 @@ pub struct Model {
     forests: [Option<Arc<Forest>>; Target::ALL.len()],
     /// The forests of an embedded model that do not rank, which a selection does not need.
     later: [Option<Later>; Target::ALL.len()],
-    /// What was learned about its choices.
+    /// The sureness learned from the model's choices.
     sureness: Option<Arc<Sureness>>,
 }
 

@@ -10,7 +10,8 @@ use crate::operation::Operation;
 use crate::problem::{Field, FieldSet, InvalidField, MOST_FIELDS, Problem};
 use crate::vocab::{Arch, Op};
 
-/// What a model was trained on, whether or not its features show it: `ck_select.trained_on` of a spec.
+/// The problems and kernels that a model was trained on, whether or not its features show them:
+/// `ck_select.trained_on` of a spec.
 ///
 /// ```json
 /// {"ck_select": {"trained_on": {
@@ -125,8 +126,8 @@ impl TrainedOn {
         kernel.suffixes().iter().filter(tells).any(|word| self.suffixes.contains(word))
     }
 
-    /// What holds for problems of another operation, too: the element types, by the fields of that operation,
-    /// the kernels and the files.
+    /// The part that holds for problems of another operation, too: the element types, by the fields of that
+    /// operation, the kernels and the files.
     pub(super) fn for_op(&self, own: Op, op: Op) -> Self {
         let words = self.words.iter();
         let words = words.filter_map(|(name, of)| Some((name_for(own, op, name)?.to_owned(), of.clone())));
@@ -192,7 +193,7 @@ impl TrainedOn {
     }
 }
 
-/// What an operation's problems call a field of another operation's; only element types mean the same.
+/// The name in one operation of a field of another; only element types mean the same.
 fn name_for(own: Op, other: Op, name: &str) -> Option<&str> {
     if own == other {
         return Some(name);
@@ -201,7 +202,7 @@ fn name_for(own: Op, other: Op, name: &str) -> Option<&str> {
     Operation::get(other).dtype_fields.get(position).copied()
 }
 
-/// What a model was trained on, for each field of its operation's problems, ready to be compared.
+/// The values that a model was trained on, for each field of its operation's problems, ready to be compared.
 #[derive(Debug, Clone)]
 pub(crate) struct TrainedFields {
     op: Op,
@@ -216,14 +217,14 @@ pub(crate) struct TrainedFields {
 struct Trained {
     low: i64,
     high: i64,
-    /// For a word, which of the values between them; a bit each.
+    /// The values between `low` and `high` that the model has seen, a bit each, for a field of words.
     words: u64,
 }
 
 impl Trained {
     const ANY: Self = Self { low: i64::MIN, high: i64::MAX, words: u64::MAX };
 
-    /// Of a field without words, all bits are set.
+    /// Whether the model has seen a value. For a field without words, all bits are set.
     const fn has(self, value: i64) -> bool {
         value >= self.low && value <= self.high && self.words >> (value & 63) & 1 == 1
     }
@@ -270,7 +271,8 @@ impl TrainedFields {
         FieldSet::from_bits(outside | self.unknown(problem)).with(FieldSet::arch(self.op), foreign)
     }
 
-    /// What counts, the problem does not say, and the model has not learned to do without, a bit each.
+    /// The fields that count, that the problem leaves open, and that the model has not learned to do without, a bit
+    /// each.
     fn unknown(&self, problem: &Problem) -> u64 {
         problem.unknown().bits() & self.unrecorded
     }

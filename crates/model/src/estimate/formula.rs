@@ -22,7 +22,7 @@ pub trait OperationEstimate:
     /// How sure the estimate's choices are, as `sureness.json` has it.
     const SURENESS: &'static [u8];
 
-    /// What depends on the problem alone.
+    /// The part of the formula that depends on the problem alone.
     fn load(&self) -> Self::Load;
 }
 
@@ -31,7 +31,7 @@ pub trait KernelEstimate {
     /// The kernel's side of the operation's formula.
     type Shape;
 
-    /// What depends on the kernel alone.
+    /// The part of the formula that depends on the kernel alone.
     fn shape(&self, device: &Device) -> Result<Self::Shape, ShapeError>;
 
     /// Its library: the one that its name says, else the device's.
@@ -39,8 +39,8 @@ pub trait KernelEstimate {
         device.library
     }
 
-    /// What its name tells the library by, if there are several: whose it is, and whether its epilogue is the
-    /// default.
+    /// The marks in a kernel's name by which its library is recognized, if there are several: whose kernel it is, and
+    /// whether its epilogue is the default.
     fn library_marks(&self) -> Option<(GemmLibrary, bool)> {
         None
     }
@@ -53,13 +53,13 @@ pub(super) type ShapeFor<P> = <LoadFor<P> as Formula>::Shape;
 pub trait Formula: Debug + Copy + PartialEq + 'static {
     /// The kernel's side.
     type Shape: Debug + Copy + PartialEq;
-    /// What the time is computed from.
+    /// The cycles from which the time is computed.
     type Cycles: Copy + 'static;
     /// The names of the terms, in the order in which their causes are added.
     const TERMS: &'static [&'static str];
     /// All columns of universal models, in the order of a model that does not name its columns.
     const COLUMNS: &'static [UniversalColumn];
-    /// What computes each of them.
+    /// The functions that compute these columns.
     const VALUES: &'static [ColumnValue<Self>];
 
     /// Bytes of operands and result, each once.
@@ -73,7 +73,7 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
     /// Numbers that are equal for equal kernels, by which those are grouped.
     fn tile(shape: &Self::Shape) -> [f64; 3];
 
-    /// What a kernel's time is computed from, and the time in microseconds.
+    /// The cycles from which a kernel's time is computed, and the time in microseconds.
     fn cycles(&self, isa: Isa, shape: &Self::Shape, device: &Device) -> (Self::Cycles, f64);
 
     /// The least microseconds of all arithmetic.
@@ -106,15 +106,15 @@ pub trait Formula: Debug + Copy + PartialEq + 'static {
 pub struct UniversalColumn {
     /// The name that models use.
     pub name: &'static str,
-    /// What it means.
+    /// The column's meaning.
     pub doc: &'static str,
     /// Whether it depends on kernel and device alone, or on the problem, too.
     pub(crate) scope: Column,
-    /// Its place among the formula's columns.
+    /// The column's index among those of the formula.
     pub(super) index: usize,
 }
 
-/// What computes a column of some kernels.
+/// A function that computes a column of some kernels.
 pub(super) type ColumnValue<L> = fn(&[EstimatedKernel<'_, L>], &mut [f64]);
 
 /// A kernel on a problem, as the estimate sees it.

@@ -25,7 +25,7 @@ use crate::vocab::{Arch, GpuName};
 pub struct GpuOverride {
     /// The architecture whose profile it replaces.
     pub arch: Arch,
-    /// What is known about it.
+    /// The GPU's constants.
     pub device: Device,
 }
 
@@ -105,7 +105,7 @@ pub struct PerDevice<T> {
 }
 
 impl<T> PerDevice<T> {
-    /// Without values yet.
+    /// No values yet.
     pub const fn new(described: Option<GpuOverride>) -> Self {
         let of_profiles = [const { OnceLock::new() }; Device::PROFILES.len()];
         Self { described, on_gpu: OnceLock::new(), of_profiles }

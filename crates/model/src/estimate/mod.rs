@@ -98,7 +98,7 @@ pub(crate) fn sureness_of(op: Op) -> &'static [u8] {
     each_operation!(op, Own => Own::SURENESS)
 }
 
-/// What tells the library of a kernel.
+/// The marks in a kernel's name by which its library is recognized.
 pub(crate) fn library_marks(kernel: &KernelKind) -> Option<(GemmLibrary, bool)> {
     each_operation!(kernel, KernelKind(kernel) => kernel.library_marks())
 }
@@ -124,7 +124,7 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// For a device.
+    /// An estimator for a device.
     pub const fn new(device: Device) -> Self {
         Self { device }
     }
@@ -139,13 +139,13 @@ impl Estimator {
         each_operation!(kernel, KernelKind(kernel) => kernel.library(&self.device)) != self.device.library
     }
 
-    /// What depends on the problem alone. The problem must be valid.
+    /// The part of the estimate that depends on the problem alone. The problem must be valid.
     #[allow(clippy::unused_self, reason = "the device may come to matter")]
     pub fn load(&self, problem: &Problem) -> Load {
         map_operation!(problem, Problem(problem) => Load(problem.load()))
     }
 
-    /// What depends on the kernel alone.
+    /// The part of the estimate that depends on the kernel alone.
     pub fn shape(&self, kernel: &KernelKind) -> Result<Shape, ShapeError> {
         Ok(map_operation!(kernel, KernelKind(kernel) => Shape(kernel.shape(&self.device)?)))
     }

@@ -104,7 +104,7 @@ mod tests {
 
     const NAME: &str = "triton_moe_bf16_64x128x64_group1_4warps_3stages";
 
-    /// As many rows of as many tokens, for experts that have these.
+    /// A problem whose experts have these numbers of rows.
     fn routed(rows: &[i64]) -> MoeProblem {
         let problem = MoeProblem::new(MoeStage::One, 256, [64, 4], [4096, 4096]);
         problem.with_histogram(&Routing::from_rows(rows.iter().copied()).unwrap()).unwrap()

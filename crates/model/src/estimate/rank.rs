@@ -12,7 +12,7 @@ use crate::ties::{Ranked, Ties};
 #[derive(Debug)]
 pub struct EstimatedKernels {
     estimator: Estimator,
-    /// By index; or why the device cannot compute a kernel.
+    /// The shape of each kernel, or why the device cannot compute it.
     shapes: Vec<Result<Shape, ShapeError>>,
 }
 
@@ -63,7 +63,7 @@ impl EstimatedKernels {
 pub struct PoolEstimate {
     kernels: EstimatedKernels,
     pool: Arc<Pool>,
-    /// What each kernel needs of extents and splits.
+    /// Each kernel's limits on extents and splits.
     limits: Vec<Limits>,
     ties: Ties,
 }

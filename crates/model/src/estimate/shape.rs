@@ -9,7 +9,7 @@ use super::real::{FOUR, Four, Real};
 use crate::kernel::Mnk;
 use crate::vocab::{Dtype, Pipeline};
 
-/// What [`super::Estimator`] needs of a kernel.
+/// The properties of a kernel that [`super::Estimator`] needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     /// The constants of its library.
@@ -22,9 +22,9 @@ pub struct Shape {
     /// Steps that loads are prefetched: none, one, one with a second buffer, which counts as two, or by
     /// number.
     pub(super) ahead: f64,
-    /// Of the pipeline `compv5`, which the formula treats as `compv3`.
+    /// Whether the pipeline is `compv5`, which the formula treats as `compv3`.
     pub(super) compv5: bool,
-    /// What fits, and what fits if the problem's blocks have scales.
+    /// The workgroups that fit on a compute unit, and those that fit if the problem's blocks have scales.
     pub(super) occupancy: Occupancy,
     pub(super) with_scales: Occupancy,
     /// Share of a compute unit's SIMDs that one workgroup occupies.
@@ -88,7 +88,7 @@ enum Ahead {
     None,
     /// A step.
     One,
-    /// With a second buffer.
+    /// A step, with a second buffer.
     Buffered,
 }
 
@@ -163,7 +163,7 @@ impl Shape {
     }
 }
 
-/// What a step of a kernel does on a device.
+/// A step of a kernel on a device.
 struct Step<'a> {
     kernel: &'a Kernel,
     device: &'a Device,
@@ -401,7 +401,7 @@ const WITHOUT_MEMORY: f64 = 8.0;
 struct Multiply {
     /// Whether they are those of four waves together.
     wide: bool,
-    /// What they reach of the library's share.
+    /// The part of the library's share that these instructions reach.
     share: f64,
     /// How many times they read A and B from shared memory.
     reads: [f64; 2],

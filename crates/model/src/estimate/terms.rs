@@ -35,7 +35,7 @@ use crate::isa::Isa;
 /// cause is added after those before it. So the terms add up, and one that is hidden by others is small.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
-    /// With their names, in the order of [`super::term_names`].
+    /// The terms with their names, in the order of [`super::term_names`].
     pub named: Vec<(&'static str, f64)>,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn times_by_cause<C: Causes, const N: usize>(
 /// Bytes of an element of a part of a result, which has 32 bits.
 const PART_BYTES: f64 = 4.0;
 
-/// What the time of a kernel is computed from, or the times of several.
+/// The cycles from which the time of a kernel is computed, or the times of several.
 #[derive(Debug, Clone, Copy)]
 pub struct Cycles<R = f64> {
     /// Cycles of a step and workgroup, each as if it were alone: instructions, fragments, accesses.
@@ -316,7 +316,7 @@ impl<R: Real> Cycles<R> {
 }
 
 impl Cycles {
-    /// What causes the terms, in the order in which they are added.
+    /// The causes of the terms, in the order in which they are added.
     pub(super) const CAUSES: [Cause<Self>; 11] = [
         ("launch", |all| &mut all.launch),
         ("arithmetic", |all| &mut all.arithmetic),
@@ -333,7 +333,7 @@ impl Cycles {
 }
 
 impl Causes for Cycles {
-    /// What is lacking counts among the waits.
+    /// The time, with what is lacking counted among the waits.
     #[inline(always)]
     fn time_of_causes(&self) -> f64 {
         let lacking = self.waits.above(0.0, self.lacking, 1.0);
@@ -378,7 +378,7 @@ pub(super) fn times(isa: Isa, load: &Load, shapes: &[Shape], device: &Device, ti
     }
 }
 
-/// What a kernel's time is computed from, and the time.
+/// The cycles from which a kernel's time is computed, and the time.
 #[inline(always)]
 pub(super) fn cycles(isa: Isa, load: &Load, shape: &Shape, device: &Device) -> (Cycles, f64) {
     match isa {
@@ -430,7 +430,7 @@ pub(super) fn norm<R: Real>(a: R, b: R, c: R) -> R {
     (a * a + b * b + c * c).sqrt()
 }
 
-/// As [`norm`], but closer to the longest.
+/// A norm like [`norm`], but closer to the longest.
 #[inline(always)]
 pub(super) fn sharp_norm<R: Real>(a: R, b: R, c: R) -> R {
     let fourth = |x: R| x * x * x * x;

@@ -16,17 +16,17 @@ vocabulary! {
         Gemm78Vec = "gemm78vec",
         /// The first convolution engine.
         Conv74 = "conv74",
-        /// With groups and compv5.
+        /// The convolution engine with groups and compv5.
         Conv83 = "conv83",
-        /// With depth and dilation.
+        /// The convolution engine with depth and dilation.
         Conv91 = "conv91",
-        /// With wave mode, buffers and the newer pipelines.
+        /// The convolution engine with wave mode, buffers and the newer pipelines.
         Conv97 = "conv97",
-        /// With `gemm_k_per_block` and the log and wave features: 113.
+        /// The convolution engine with `gemm_k_per_block` and the log and wave features: 113 features.
         ConvSuperset = "conv_superset",
-        /// The superset's selection for gfx90a and gfx942: 104.
+        /// The superset's selection for gfx90a and gfx942: 104 features.
         ConvGfx942 = "conv_gfx942",
-        /// The superset's selection for gfx950: 72.
+        /// The superset's selection for gfx950: 72 features.
         ConvGfx950 = "conv_gfx950",
         /// Our own, for choosing: upstream's best features about sizes, and those of [`super::conv_work`].
         ConvSelect = "conv_select",
@@ -61,7 +61,7 @@ impl NamedEngine {
     }
 }
 
-/// What an operation says about its engines.
+/// The engines of an operation.
 pub(crate) struct Engines {
     /// The default for models of a user's own GPU.
     pub(super) own: Engine,
@@ -78,7 +78,7 @@ pub(crate) struct Engines {
     /// The key of `ck_select` and its word for forests that upstream's trainers write without a spec; `None`
     /// if they write none.
     pub(super) bare: Option<[&'static str; 2]>,
-    /// By what the columns of a model that records no rules give them away.
+    /// Telltale columns, by which the rules of a model that records none are recognized.
     pub(super) telltales: &'static [Telltale],
     /// The engines that a spec names.
     pub(super) named: &'static [NamedEngine],
@@ -99,7 +99,7 @@ pub(super) struct Telltale {
 /// features, in upstream's order if the schema is upstream's.
 pub(super) type EngineRecord = (Engine, Rules, fn() -> Vec<&'static str>);
 
-/// What columns need. A word without a number is an error only for a model that uses the number.
+/// The inputs that columns need. A word without a number is an error only for a model that uses the number.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Needs {
     pub(super) dtype: bool,
@@ -108,7 +108,7 @@ pub(super) struct Needs {
     pub(super) epilogue: bool,
     pub(super) layout: bool,
     pub(super) vector: bool,
-    /// What only a GEMM kernel's name says, and no cells.
+    /// The fields that only a GEMM kernel's name has, and no cells.
     pub(super) build: bool,
     /// The values that our own features of pairs start from.
     pub(super) own: bool,
@@ -124,7 +124,7 @@ pub(super) trait OperationEngines {
         rules
     }
 
-    /// What only columns of this operation need; `has` says which they are.
+    /// The inputs that only columns of this operation need; `has` says which columns there are.
     fn needs(_has: impl Fn(&str) -> bool) -> Needs {
         Needs::default()
     }

@@ -46,10 +46,10 @@ pub use terms::KernelFeatures;
 use crate::hardware::Hardware;
 use axis::{Axis, AxisBlock};
 
-/// What pair features read of a kernel, as numbers; zeros behind the last one.
+/// The fields of a kernel that pair features read, as numbers; zeros behind the last one.
 pub type PairInputs = [i64; 17];
 
-/// What features know about a problem, beside what they know about a kernel, `K`.
+/// A problem as features see it, which they combine with a kernel, `K`.
 pub trait PairWith<K> {
     /// Values of problem, kernel and hardware together that several pair features start from.
     type Pair: InBlocks;
@@ -68,7 +68,7 @@ pub trait PairWith<K> {
     /// inputs have equal pair values for every problem, which the tests check.
     fn pair_inputs(kernel: &K, own: bool) -> PairInputs;
 
-    /// Where a block of pairs holds the division of the three extents by tiles.
+    /// The part of a block of pairs that holds the division of the three extents by tiles.
     fn axes(block: &mut <Self::Pair as InBlocks>::Block) -> &mut [AxisBlock; 3];
 
     /// Computes the part that is the same for all problems.
@@ -92,7 +92,7 @@ pub trait PairWith<K> {
 /// Computes a feature of a pair from problem, kernel, hardware and their pair.
 pub type OfPair<P, K> = fn(&P, &K, &Hardware, &<P as PairWith<K>>::Pair) -> f64;
 
-/// What a feature's value depends on, with the function that computes it.
+/// The inputs on which a feature's value depends, with the function that computes it.
 ///
 /// Kernel values are computed once per pool, problem values once per call, and only [`Value::Pair`] once per
 /// candidate.

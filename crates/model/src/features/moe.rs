@@ -20,14 +20,14 @@ use crate::kernel::MoeKernel;
 use crate::problem::{InvalidField, MoeProblem};
 use crate::vocab::MoeStage;
 
-/// What features know about a mixture of experts.
+/// A problem of a mixture of experts as features see it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MoeTerms {
     problem: MoeProblem,
     routing: MeanRouting,
 }
 
-/// What features know about one of its kernels.
+/// A kernel of a mixture of experts as features see it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MoeKernelTerms {
     tile: [i64; 3],

@@ -10,10 +10,10 @@ use crate::problem::InvalidField;
 
 /// Problems of an operation, as its features see them.
 pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::KernelTerms>> {
-    /// What features know about a problem.
+    /// A problem as features see it.
     type Terms: PairWith<Self::KernelTerms> + Debug + Clone + PartialEq + 'static;
 
-    /// What features know about a kernel.
+    /// A kernel as features see it.
     type KernelTerms: VariantOf<KernelTerms> + Debug + Copy + PartialEq + 'static;
 
     /// The family of a problem that features do not describe, if it is of one.
@@ -29,25 +29,25 @@ pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::
     /// All features of the operation.
     fn features() -> impl Iterator<Item = &'static FeatureOf<Self>>;
 
-    /// What features know about this one.
+    /// This problem as features see it.
     fn terms(&self, extractor: &Extractor) -> Result<Self::Terms, InvalidField>;
 }
 
-/// What features know about a kernel of the operation.
+/// A kernel of the operation as features see it.
 pub(crate) type KernelTermsOf<P> = <P as OperationTerms>::KernelTerms;
 /// A feature of the operation.
 pub type FeatureOf<P> = Feature<TermsOf<P>, KernelTermsOf<P>>;
 pub(crate) type TermsOf<P> = <P as OperationTerms>::Terms;
 
 operation_enum! {
-    /// What features know about a problem.
+    /// A problem as features see it.
     #[derive(Debug, Clone, PartialEq)]
     #[allow(clippy::large_enum_variant)] // lives on the stack of one call
     pub enum ProblemTerms(TermsOf);
 }
 
 operation_enum! {
-    /// What features know about a kernel.
+    /// A kernel as features see it.
     #[derive(Debug, Clone, PartialEq)]
     pub enum KernelTerms(KernelTermsOf);
 }

@@ -54,7 +54,7 @@ impl<P: PairWith<K>, K> PairValue<P, K> {
     }
 }
 
-/// What stays the same from problem to problem.
+/// The settings of pair features, which stay the same from problem to problem.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PairSetting {
     pub(crate) isa: Isa,
@@ -122,7 +122,7 @@ pub(crate) struct PairBlock<'a, P: PairWith<K>, K> {
 }
 
 impl<'a, P: PairWith<K>, K> PairBlock<'a, P, K> {
-    /// Without kernels yet. `pairs` is working memory.
+    /// A block without kernels yet. `pairs` is working memory.
     #[inline]
     pub(crate) fn new(problem: &'a P, setting: &'a PairSetting, pairs: &'a mut BlockOf<P::Pair>) -> Self {
         PairBlock { problem, setting, kernels: &[], pairs }

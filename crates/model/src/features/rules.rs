@@ -45,16 +45,15 @@ pub enum ElementBytes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelMapping {
-    /// In the name's order `block_size`, `gemm_m_per_block`, `gemm_n_per_block`: as upstream's converters
-    /// read names, and as models of the 97 line were trained.
+    /// Fields in the name's order `block_size`, `gemm_m_per_block`, `gemm_n_per_block`: as upstream's converters read
+    /// names, and as models of the 97 line were trained.
     NameOrder,
-    /// By meaning: tile m and n are `gemm_m_per_block` and `gemm_n_per_block`, tile k is `gemm_k_per_block`,
+    /// Fields by meaning: tile m and n are `gemm_m_per_block` and `gemm_n_per_block`, tile k is `gemm_k_per_block`,
     /// and `block_size` is the threads of a workgroup (waves times their threads).
     Tile,
 }
 
-/// What happens to a word that has no number in the model's encoding (a `wavelet` pipeline, an `fp64`
-/// operand).
+/// The treatment of a word that has no number in the model's encoding (a `wavelet` pipeline, an `fp64` operand).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Uncoded {

@@ -227,7 +227,7 @@ impl Schema {
         self.described().iter().map(|[name, ..]| *name).collect()
     }
 
-    /// What each column depends on: `problem`, `kernel`, `hardware`, `pair` or `pool`.
+    /// The scope of each column: `problem`, `kernel`, `hardware`, `pair` or `pool`.
     pub fn scopes(&self) -> Vec<&'static str> {
         self.described().iter().map(|[_, scope, _]| *scope).collect()
     }
@@ -252,7 +252,7 @@ impl Schema {
         self.needs.own
     }
 
-    /// What each column means.
+    /// The meaning of each column.
     pub fn docs(&self) -> Vec<&'static str> {
         self.described().iter().map(|[.., doc]| *doc).collect()
     }

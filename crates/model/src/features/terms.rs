@@ -11,10 +11,10 @@ use crate::vocab::Op;
 
 /// Kernels of an operation, as its features see them.
 pub trait KernelFeatures: Record {
-    /// What features know about a kernel.
+    /// A kernel as features see it.
     type Terms;
 
-    /// What features know about this one.
+    /// This kernel as features see it.
     fn terms(&self, extractor: &Extractor) -> Result<Self::Terms, InvalidField>;
 }
 
@@ -36,14 +36,14 @@ impl Extractor {
         }
     }
 
-    /// What the features know about a problem. Nothing is validated beyond what they need.
+    /// A problem as the features see it. Nothing is validated beyond what they need.
     pub fn problem_terms(&self, problem: &Problem) -> Result<ProblemTerms, TermsError> {
         self.expect("problem", problem.op())?;
         problem.check_split()?;
         Ok(each_operation!(problem, Problem(problem) => problem.terms(self)?.into()))
     }
 
-    /// What the features know about a kernel.
+    /// A kernel as the features see it.
     pub fn kernel_terms(&self, kernel: &KernelKind) -> Result<KernelTerms, TermsError> {
         self.expect("kernel", kernel.op())?;
         Ok(each_operation!(kernel, KernelKind(kernel) => kernel.terms(self)?.into()))

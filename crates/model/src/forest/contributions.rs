@@ -4,7 +4,7 @@ use super::node::{Child, Target};
 use super::row::Row;
 use super::tree::Tree;
 
-/// What each feature adds to a raw score.
+/// The contribution of each feature to a raw score.
 ///
 /// Each step of the row's way down a tree, from a node to its child, adds the difference of their values to
 /// the node's feature (Saabas' method). The values of the roots, before any step, are the bias. The parts add
@@ -16,7 +16,7 @@ use super::tree::Tree;
 pub struct Contributions {
     /// The forest's value before it looks at the row.
     pub bias: f64,
-    /// What each feature adds, by its index.
+    /// The contribution of each feature, by its index.
     pub features: Vec<f64>,
     /// The remainder from rounding the other parts to a common grid: about 1e-15 of their total size.
     pub rounding: f64,

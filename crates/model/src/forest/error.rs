@@ -27,7 +27,7 @@ impl ForestError {
 /// The error for a packed forest that was changed, or that something follows.
 pub(super) const DAMAGED: &str = "damaged: pack it again";
 
-/// Where in the text: carried by every field while it is parsed, so that any step can report it.
+/// A position in the text: carried by every field while it is parsed, so that any step can report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextPosition {
     line: usize,

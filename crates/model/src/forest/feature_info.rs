@@ -1,6 +1,6 @@
-//! What LightGBM recorded about a feature in training.
+//! LightGBM's record of a feature in training.
 
-/// What LightGBM recorded about a feature in training, from the text's `feature_infos`.
+/// LightGBM's record of a feature in training, from the text's `feature_infos`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum FeatureInfo {

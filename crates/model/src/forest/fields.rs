@@ -7,7 +7,7 @@ use super::text::Field;
 /// The values of the keys that a part of the text may have. Other keys are ignored: later versions of
 /// LightGBM may add some, and older ones wrote some that predictions do not need.
 pub(super) struct Fields<'a> {
-    /// Where the part begins, which is reported as the place of missing keys.
+    /// The position where the part begins, which is reported for missing keys.
     start: TextPosition,
     keys: &'static [&'static str],
     values: Vec<Option<Field<'a>>>,

@@ -13,7 +13,7 @@ const KEYS: &[&str] = &[
     "feature_names", "feature_infos", "tree_sizes",
 ];
 
-/// What the lines before the first tree say about the whole forest.
+/// The lines before the first tree, which are about the whole forest.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) version: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Header {
     pub(super) feature_infos: Vec<FeatureInfo>,
     pub(super) objective: Objective,
     pub(super) averaged: bool,
-    /// Where the sizes of the trees are, and how many. The sizes themselves are not used, because they are
+    /// The position of the sizes of the trees, and their number. The sizes themselves are not used, because they are
     /// wrong if a tool has converted the text's line ends.
     tree_sizes: Option<(TextPosition, usize)>,
 }

@@ -205,7 +205,7 @@ impl Forest {
         &self.feature_names
     }
 
-    /// What training recorded about each feature.
+    /// The record of each feature in training.
     pub fn feature_infos(&self) -> &[FeatureInfo] {
         &self.feature_infos
     }
@@ -215,7 +215,7 @@ impl Forest {
         &self.trees
     }
 
-    /// What the forest was trained for; it determines how a sum becomes a prediction.
+    /// The objective of the training, which determines how a sum becomes a prediction.
     pub fn objective(&self) -> Objective {
         self.objective
     }
@@ -242,7 +242,7 @@ impl Forest {
         Ok(self.row(values)?.predict())
     }
 
-    /// What each feature adds to the raw score.
+    /// The contribution of each feature to the raw score.
     pub fn contributions(&self, values: &[f64]) -> Result<Contributions, RowError> {
         Ok(self.row(values)?.contributions())
     }

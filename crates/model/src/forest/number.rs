@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// What a text is alone, as a list of one, and between other numbers, which must have no effect.
+    /// Reads a text alone, as a list of one, and between other numbers, which must have no effect.
     fn read<T: Number + std::fmt::Debug>(text: &str) -> Option<T> {
         let alone = T::read(text.as_bytes());
         if !text.is_empty() && !text.contains(' ') {

@@ -82,7 +82,7 @@ impl<'a> Row<'a> {
         self.forest.finish(self.raw_score())
     }
 
-    /// What each feature adds to the raw score.
+    /// The contribution of each feature to the raw score.
     pub fn contributions(&self) -> Contributions {
         Contributions::new(self)
     }

@@ -23,7 +23,7 @@ pub(super) struct Contents {
     pub(super) trees: Vec<Tree>,
 }
 
-/// What precedes a part of a text.
+/// The number of bytes and lines that precede a part of a text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Before {
     bytes: usize,

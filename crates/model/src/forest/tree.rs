@@ -18,7 +18,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Where a walk begins: the first node, or the only leaf.
+    /// The start of a walk: the first node, or the only leaf.
     pub fn root(&self) -> Child {
         Child(if self.nodes.is_empty() { !0 } else { 0 })
     }
@@ -38,7 +38,7 @@ impl Tree {
         self.nodes[index]
     }
 
-    /// What each leaf adds to the sum; all finite.
+    /// The value that each leaf adds to the sum; all finite.
     pub fn leaf_values(&self) -> &[f64] {
         &self.leaf_values
     }
@@ -48,7 +48,7 @@ impl Tree {
         &self.category_sets
     }
 
-    /// What each inner node would add if it were a leaf, with the six digits that LightGBM writes; zeros if
+    /// The value that each inner node would add if it were a leaf, with the six digits that LightGBM writes; zeros if
     /// the text has none.
     pub fn internal_values(&self) -> &[f64] {
         &self.internal_values

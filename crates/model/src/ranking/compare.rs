@@ -10,18 +10,18 @@ use crate::problem::Problem;
 pub struct Comparison {
     /// The forest's raw scores.
     pub raw: [f64; 2],
-    /// What the estimated times add to them, if the model is a universal one.
+    /// The terms that the estimated times add to the raw scores of a universal model.
     pub estimate: Option<[f64; 2]>,
     /// The most of a raw score that counts.
     pub most: f64,
     /// Each kernel's contributions; they add up to its raw score exactly.
     pub parts: [Contributions; 2],
-    /// What each feature contributes, the largest difference first.
+    /// The contribution of each feature, the largest difference first.
     pub terms: Vec<Term>,
 }
 
 impl Comparison {
-    /// What orders the two kernels: the raw scores, and what the estimate adds to them.
+    /// The scores that order the two kernels: raw scores, with what the estimate adds.
     pub fn scores(&self) -> [f64; 2] {
         let estimate = self.estimate.unwrap_or_default();
         [0, 1].map(|kernel| self.raw[kernel].min(self.most) + estimate[kernel])
@@ -33,9 +33,9 @@ impl Comparison {
 pub struct Term {
     /// The feature's name.
     pub feature: &'static str,
-    /// Its value for each kernel.
+    /// The feature's value for each kernel.
     pub values: [f64; 2],
-    /// What it adds to each kernel's raw score.
+    /// The feature's contribution to each kernel's raw score.
     pub contributions: [f64; 2],
 }
 

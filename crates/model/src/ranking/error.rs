@@ -18,7 +18,7 @@ pub enum RankError {
     Hardware {
         /// The model's name.
         model: String,
-        /// What is missing.
+        /// The missing constant.
         source: InvalidField,
     },
     /// The model's features cannot describe the problem.
@@ -32,7 +32,7 @@ pub enum RankError {
         .key, listed(.misfits)
     )]
     NotFor {
-        /// What it is for.
+        /// The problems that the model is for.
         key: ModelKey,
         /// The values of the problem that differ.
         misfits: Vec<Misfit>,
@@ -60,7 +60,7 @@ pub enum RankError {
     NoKernel {
         /// Kernels in the pool.
         kernels: usize,
-        /// What the problem asks for.
+        /// The problem in a few words.
         asked: String,
         /// The name of the kernel that agrees with the problem in most fields.
         closest: String,

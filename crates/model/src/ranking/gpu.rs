@@ -26,7 +26,7 @@ pub(crate) struct PerGpu<T> {
 }
 
 impl<T> PerGpu<T> {
-    /// For a model and the architectures of its kernels.
+    /// Values for the GPUs of a model and of its kernels' architectures, none of them made yet.
     pub(crate) fn new(
         model: &Model,
         described: Option<GpuOverride>,
@@ -43,7 +43,7 @@ impl<T> PerGpu<T> {
         }
     }
 
-    /// For these GPUs, without values.
+    /// Other values for these GPUs, none of them made yet.
     pub(crate) fn emptied(&self) -> Self {
         Self {
             given: self.given.as_ref().map(|(device, _)| (*device, OnceLock::new())),

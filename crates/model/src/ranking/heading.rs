@@ -22,7 +22,8 @@ impl Outlook {
         text
     }
 
-    /// What to expect of a kernel with this score, such as `43.1 us, 1.03x, loss 3.4 %`; empty if nothing is known.
+    /// The expected figures of a kernel with this score, such as `43.1 us, 1.03x, loss 3.4 %`; empty if nothing is
+    /// known.
     pub fn summary(&self, score: f64) -> String {
         let time = self.time_us(score).map(words::microseconds);
         let slower = self.slower(score).map(words::times);

@@ -10,7 +10,8 @@ use crate::ties::Ranked;
 use crate::vocab::Op;
 use ck_select_types::operation::Operation;
 
-/// With fewer kernels that the forest distinguishes, the whole ranking takes no longer than a shortlist.
+/// The fewest kernels that the forest distinguishes for which a shortlist is worth it: with fewer, the whole ranking
+/// takes no longer.
 const SHORTLIST_FROM: usize = 256;
 
 impl Ranker {

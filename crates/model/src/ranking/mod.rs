@@ -139,7 +139,7 @@ impl Ranker {
         &self.pool
     }
 
-    /// What a problem that leaves it out has: what the model says, else what all kernels share.
+    /// The values of fields that a problem leaves out: those of the model, else those that all kernels share.
     pub fn problem_defaults(&self) -> ProblemDefaults {
         let spec = self.model.spec();
         let mut defaults = spec.problem_defaults();

@@ -87,7 +87,7 @@ impl Iterator for Ranking<'_, '_> {
 /// Working memory for one ranking at a time; those after the first do not allocate. Works with any ranker.
 #[derive(Debug, Default)]
 pub struct RankScratch {
-    /// By segment.
+    /// The values of each segment.
     pub(super) values: Vec<segment::Values>,
     pub(super) list: List,
     /// Kernels with numbers of parts, where these are chosen, each with its place among those of its number.

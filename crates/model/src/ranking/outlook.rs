@@ -12,7 +12,7 @@ use crate::estimate::Terms;
 use crate::problem::Problem;
 use crate::sureness::{LogTime, Sure, Sureness, TimeFit};
 
-/// What to expect of the kernels of a ranking.
+/// The expected times and losses of the kernels of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlook {
     /// How sure the first kernel is; `None` if nothing was learned about such choices of this model.
@@ -27,8 +27,8 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// Of a ranking whose first kernel has this score. `learned` is what its choices are judged by, `estimated_us` the
-    /// first kernel's microseconds by the estimate, if it knows them.
+    /// The outlook of a ranking whose first kernel has this score. `learned` judges the choice, and `estimated_us`
+    /// gives the first kernel's microseconds by the estimate, if it knows them.
     pub(crate) fn new(
         problem: &Problem,
         first: f64,
@@ -50,8 +50,8 @@ impl Outlook {
         Self { sure, log_spread, first, first_us, log_time }
     }
 
-    /// By how much a kernel with this score is slower than the first: 1 for an equal one. `None` if the model's
-    /// scores have no unit, or the kernel has no score.
+    /// The time of a kernel with this score over that of the first: 1 for an equal one. `None` if the model's scores
+    /// have no unit, or the kernel has no score.
     pub fn slower(&self, score: f64) -> Option<f64> {
         if score == self.first {
             return Some(1.0);
@@ -78,7 +78,7 @@ impl Outlook {
 }
 
 impl Ranking<'_, '_> {
-    /// What to expect of the kernels; `None` if there are none. Sureness looks at the first
+    /// The expected times and losses of the kernels; `None` if there are none. Sureness looks at the first
     /// [`LOOKED_AT`](super::Ranker::LOOKED_AT) places.
     pub fn outlook(&self) -> Option<Outlook> {
         let first = self.places().first()?;

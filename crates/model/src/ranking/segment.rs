@@ -19,24 +19,24 @@ use crate::vocab::Arch;
 /// Consecutive kernels of a ranker.
 #[derive(Debug)]
 pub(super) struct Segment {
-    /// Where they are in the pool.
+    /// The kernels' indices in the pool.
     pub(super) indices: Range<usize>,
     /// The index in the pool of each that is ranked, by place, ascending.
     pub(super) ranked: Vec<usize>,
     /// The ranked kernels, by place.
     pub(super) kernels: Arc<[Arc<Kernel>]>,
-    /// What each needs of extents and splits, by place.
+    /// The limits of each ranked kernel on extents and splits, by place.
     pub(super) limits: Vec<Limits>,
     pub(super) compiled: CompiledModel,
     /// The kernels on each GPU, for their times. A universal model has them already.
     estimated: PerGpu<EstimatedKernels>,
 }
 
-/// What a model is compiled to for them.
+/// A model compiled for the kernels of a segment.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // a ranker has few
 pub(super) enum CompiledModel {
-    /// With columns that are the same on every GPU.
+    /// A model of columns that are the same on every GPU.
     Trained {
         terms: Vec<KernelTerms>,
         features: PoolFeatures,

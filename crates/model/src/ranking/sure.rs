@@ -10,10 +10,10 @@ use crate::problem::Problem;
 use crate::sureness::{LogTime, Signs, Sure, Sureness};
 use crate::vocab::Arch;
 
-/// What a ranking is judged by.
+/// The basis on which a ranking is judged.
 #[derive(Debug, Clone, Copy, Default)]
 struct Basis<'r> {
-    /// What was learned about choices such as its own.
+    /// The sureness learned from choices such as the ranking's.
     sureness: Option<&'r Arc<Sureness>>,
     /// The unit of the scores. Those of models that winners of tables taught have none: nobody knows the times of the
     /// losers.
@@ -35,7 +35,7 @@ impl<'r> Ranking<'r, '_> {
         Some(sureness.judge(&self.signs_by(basis.log_time)?))
     }
 
-    /// What tells how sure the choice of [`Ranking::sure`] is, among the places from there on. `None` if nothing is
+    /// The signs of how sure the choice of [`Ranking::sure`] is, among the places from there on. `None` if nothing is
     /// ranked, or if the model's scores have no unit.
     pub fn signs(&self) -> Option<Signs> {
         self.signs_by(self.log_time())
@@ -47,7 +47,7 @@ impl<'r> Ranking<'r, '_> {
         self.signs_of(log_time?, self.ranker.ranked().saturating_sub(passed), places.iter())
     }
 
-    /// What tells how sure the first of some places is, among so many kernels.
+    /// The signs of how sure the first of some places is, among so many kernels.
     pub fn signs_among<'p>(&self, kernels: usize, places: impl Iterator<Item = &'p Ranked>) -> Option<Signs> {
         self.signs_of(self.log_time()?, kernels, places)
     }
@@ -70,7 +70,7 @@ impl<'r> Ranking<'r, '_> {
         Some(signs.with_estimate(estimator, &estimator.load(&problem.with_split(first.split_k)), &shape))
     }
 
-    /// What was learned about choices such as this one.
+    /// The sureness learned from choices such as this one.
     pub(super) fn sureness(&self) -> Option<&'r Arc<Sureness>> {
         self.basis().sureness
     }
@@ -90,8 +90,8 @@ impl<'r> Ranking<'r, '_> {
         named.or(self.ranker.model.key().arch)
     }
 
-    /// What the ranking is judged by. A universal model, on a GPU that it has not seen, chooses about as well as the
-    /// estimate.
+    /// The basis on which the ranking is judged. A universal model, on a GPU that it has not seen, chooses about as
+    /// well as the estimate.
     fn basis(&self) -> Basis<'r> {
         let (ranker, problem, arch) = (self.ranker, &self.query.problem, self.arch());
         let model = &ranker.model;

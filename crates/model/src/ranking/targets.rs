@@ -29,8 +29,8 @@ impl Ranker {
         Some(TargetScorer { target, scorer: RowScorer::new(Arc::clone(forest)) })
     }
 
-    /// What a target predicts for kernels of several problems: the same as [`Ranker::predict`], with many
-    /// rows walking down a tree at the same time.
+    /// The predictions of a target for kernels of several problems: the same as [`Ranker::predict`], with many rows
+    /// walking down a tree at the same time.
     pub fn predict_rows(
         &self,
         TargetScorer { target, scorer }: &TargetScorer,

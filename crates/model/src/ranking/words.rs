@@ -25,7 +25,7 @@ pub fn microseconds(time: f64) -> String {
     format!("{} us", digits(time, 3))
 }
 
-/// By how much a kernel is slower than the first: `1.03x`.
+/// A kernel's time over the first one's: `1.03x`.
 pub fn times(ratio: f64) -> String {
     format!("{}x", digits(ratio, 3))
 }

@@ -8,8 +8,8 @@ use super::{EngineChoice, RowModelError, RowModelOptions, RowsError, with_room};
 use crate::cells::Fields;
 use crate::features::Extractor;
 
-/// What a program must know about an engine before using it; see [`describe_spec`](super::describe_spec).
-/// Only some options are used: the engine, the constants of the GPU, and what absent cells do.
+/// A description of an engine, for programs that use it; see [`describe_spec`](super::describe_spec). Only some
+/// options are used: the engine, the constants of the GPU, and what absent cells do.
 pub fn describe_engine(options: &RowModelOptions) -> Result<Value, RowModelError> {
     Ok(describe(&make_spec("the engine".to_owned(), b"{}", options)?))
 }

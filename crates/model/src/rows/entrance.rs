@@ -30,8 +30,8 @@ use crate::kernel::KernelKind;
 use crate::operation::Operation;
 use crate::problem::{InvalidField, Problem, ProblemDefaults};
 
-/// Where rows become values, for the features of an extractor. The names under which cells are looked up are
-/// settled once.
+/// Turns rows into values for the features of an extractor. The names under which cells are looked up are settled
+/// once.
 #[derive(Debug, Clone)]
 pub struct Entrance {
     extractor: Extractor,
@@ -49,12 +49,12 @@ pub(super) struct RowValues {
     pub(super) kernel: Option<KernelKind>,
 }
 
-/// What a row says about its problem.
+/// A problem as far as a row gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RowProblem {
-    /// In cells.
+    /// The fields that cells give.
     pub(super) given: GivenProblem,
-    /// With its kernel's name.
+    /// The fields that the name of the row's kernel gives.
     pub(super) by_name: GivenProblem,
 }
 
@@ -117,13 +117,13 @@ impl Entrance {
         Ok(())
     }
 
-    /// What features know about the kernel of a row.
+    /// The kernel of a row as features see it.
     pub fn kernel_terms(&self, cells: &dyn Fields) -> Result<KernelTerms, InvalidField> {
         let row = self.row(cells)?;
         self.kernel(row.kernel.as_ref(), cells)
     }
 
-    /// What a row says about its problem, and the kernel that it names. Cells that contradict the name are
+    /// The problem as far as a row gives it, and the kernel that the row names. Cells that contradict the name are
     /// errors.
     pub(super) fn row(&self, cells: &dyn Fields) -> Result<RowValues, InvalidField> {
         let Some((name, kernel)) = name::read(&self.extractor, cells)? else {
@@ -138,12 +138,12 @@ impl Entrance {
         Ok(RowValues { problem: RowProblem { given, by_name }, kernel: Some(kernel) })
     }
 
-    /// What cells say about a problem from elsewhere.
+    /// A problem from elsewhere, as far as cells give it.
     pub(super) fn given(&self, cells: &dyn Fields) -> Result<GivenProblem, InvalidField> {
         self.read(cells, &self.problem[0])
     }
 
-    /// What a row says about the kernels that a problem needs, if it names none.
+    /// The fields in which a problem has to agree with a row that names no kernel; `None` if there are none.
     pub(super) fn signature(&self, cells: &dyn Fields) -> Result<Option<GivenProblem>, InvalidField> {
         if self.shared.is_empty() { Ok(None) } else { self.read(cells, &self.shared).map(Some) }
     }
@@ -167,7 +167,7 @@ impl Entrance {
         })
     }
 
-    /// What a kernel's name says about problems: cells that may be left out, but must not differ.
+    /// The fields of problems that a kernel's name gives: cells that may be left out, but must not differ.
     fn by_name(&self, kernel: &KernelKind) -> GivenProblem {
         let places = if self.is_lenient() { 1 } else { 2 };
         each_operation!(kernel, KernelKind(kernel) as Own => {
@@ -195,7 +195,7 @@ impl Entrance {
         })
     }
 
-    /// What a model is for, of all that cells may say.
+    /// The fields of problems that a model's key gives.
     pub(super) fn of_model(&self, key: &ModelKey) -> GivenProblem {
         each_operation!(self.extractor.schema.op(), Own => {
             let mut given = Given::<Own>::default();
@@ -245,7 +245,7 @@ impl Entrance {
         Ok(())
     }
 
-    /// What is given and, for the rest, what is given below.
+    /// The given fields and, for the rest, those given `below`.
     pub(super) fn over(
         &self,
         given: &GivenProblem,
@@ -290,7 +290,7 @@ impl Entrance {
         }
     }
 
-    /// What features know about a row's kernel: the one that it names, else the one that cells describe.
+    /// A row's kernel as features see it: the one that the row names, else the one that cells describe.
     pub(super) fn kernel(
         &self,
         named: Option<&KernelKind>,

@@ -49,7 +49,7 @@ pub enum RowsError {
     Row {
         /// The row, counted from 0.
         row: usize,
-        /// What is wrong with it.
+        /// The fault in the row.
         source: InvalidField,
     },
     /// An invalid table.

@@ -48,7 +48,7 @@ pub struct RowModelOptions {
     pub target: Target,
     /// Its features.
     pub engine: EngineChoice,
-    /// What absent cells and words without a number do; `None` to follow the spec.
+    /// The treatment of absent cells and of words without a number; `None` to follow the spec.
     pub uncoded: Option<Uncoded>,
     /// Whether a missing `feature_spec.json` is treated as an empty one, as in upstream.
     pub tolerate_no_spec: bool,
@@ -61,7 +61,7 @@ pub struct RowModelOptions {
 }
 
 impl Default for RowModelOptions {
-    /// What the spec says, and one thread.
+    /// Options that follow the spec, with one thread.
     fn default() -> Self {
         Self {
             target: Target::Tflops,
@@ -162,7 +162,7 @@ impl RowModel {
         &self.forest
     }
 
-    /// What the forest predicts.
+    /// The target that the forest predicts.
     pub const fn target(&self) -> Target {
         self.target
     }
@@ -177,8 +177,8 @@ impl RowModel {
         Ok(self.model.value(self.target, value[0]))
     }
 
-    /// What the forest says about as many rows as there are scores. `fill` computes the features of some
-    /// rows, with `features` as working memory.
+    /// Predicts as many rows as there are scores. `fill` computes the features of some rows, with `features` as
+    /// working memory.
     pub(super) fn score(
         &self,
         scores: &mut [f64],
@@ -194,7 +194,7 @@ impl RowModel {
         Ok(())
     }
 
-    /// What the forest says about rows of features.
+    /// Predicts rows of features.
     pub(super) fn score_rows(&self, rows: &impl Rows, scores: &mut [f64]) {
         self.scorer.score(rows, 0..self.forest.trees().len(), scores);
         for score in scores {
@@ -309,12 +309,12 @@ pub(super) fn in_threads<P: Send, R: Send>(
     })
 }
 
-/// What a program must know about a model directory before using it. Reads only the spec, not the forests.
+/// A description of a model directory, for programs that use it. Reads only the spec, not the forests.
 pub fn describe_spec(directory: impl AsRef<Path>, options: &RowModelOptions) -> Result<Value, RowModelError> {
     Ok(describe(&read_spec(directory.as_ref(), options)?))
 }
 
-/// What a program must know about a spec.
+/// A description of a spec, for programs that use it.
 pub(super) fn describe(spec: &FeatureSpec) -> Value {
     let (extractor, op) = (&spec.extractor, spec.op());
     let constant = |name: &&str| Some(((*name).to_owned(), extractor.hardware.get(name)?.into()));

@@ -47,7 +47,7 @@ impl Object {
 }
 
 impl Fields for Object {
-    /// As in Python, `true` is 1; a word that stands for no value in files is a word.
+    /// The cell under a name. As in Python, `true` is 1; a word that stands for no value in files is a word here.
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
         match self.0.get(name)? {
             Value::Bool(flag) => Some(Cell::Whole((*flag).into())),

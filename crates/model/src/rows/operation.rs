@@ -9,7 +9,7 @@ use crate::problem::InvalidField;
 use ck_select_types::operation_enum;
 
 operation_enum! {
-    /// What cells say about a problem.
+    /// A problem as far as cells give it.
     #[derive(Debug, Clone, PartialEq)]
     #[allow(clippy::large_enum_variant, reason = "a pool of rows holds one")]
     pub enum GivenProblem(Given);

@@ -32,8 +32,8 @@ use crate::vocab::Op;
 pub struct RowPool {
     model: Arc<RowModel>,
     kernels: usize,
-    /// What says which problems a kernel can serve, by row; empty if all can, and where absent cells are not
-    /// errors, because upstream's engines do not look at that.
+    /// The problems that the kernel of each row can serve; empty if all kernels serve all, and where absent cells are
+    /// not errors, because upstream's engines do not look at that.
     serves: Vec<Serves>,
     ties: Ties,
     /// The kernels on each GPU, if every row names its own.
@@ -49,14 +49,14 @@ enum PoolEvaluator {
     Apart { kernels: Vec<(KernelTerms, RowProblem)> },
 }
 
-/// What a row says about the problems that its kernel can serve.
+/// The problems that a row's kernel can serve.
 #[derive(Debug)]
 enum Serves {
     /// All.
     Any,
-    /// By its name.
+    /// Those of the kernel that the row names.
     Kernel(KernelKind),
-    /// By cells that problems have, too.
+    /// Those that agree with the row in cells that problems have, too.
     Cells(Box<GivenProblem>),
 }
 
@@ -70,7 +70,7 @@ struct Together {
     /// Compiled by the second call, because many pools are ranked once.
     scorer: OnceLock<PoolScorer>,
     calls: AtomicU32,
-    /// What the rows say about the problem, which is the same for all.
+    /// The rows' own cells of the problem, which are the same for all rows.
     own: Option<RowProblem>,
 }
 
@@ -178,7 +178,7 @@ impl RowPool {
         Err(RowsError::Problem(InvalidField::new("kernels", "none that can serve the problem", expected)))
     }
 
-    /// What the cells of a problem say, which must not contradict the kernels' names.
+    /// The cells of a problem, which must not contradict the kernels' names.
     fn asked(&self, cells: &dyn Fields) -> Result<GivenProblem, InvalidField> {
         let entrance = self.model.entrance();
         let agree =
@@ -273,13 +273,13 @@ impl RowPool {
     }
 }
 
-/// What rows say, one after the other.
+/// The contents of rows, one after the other.
 #[derive(Default)]
 struct RowKernels {
     terms: Vec<KernelTerms>,
     owns: Vec<RowProblem>,
     serves: Vec<Serves>,
-    /// Of the rows with a kernel's name.
+    /// The kernels of rows that name one.
     named: Vec<KernelKind>,
     measured: Vec<bool>,
 }

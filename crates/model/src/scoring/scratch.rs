@@ -60,7 +60,7 @@ pub struct Scratch {
     pub(super) add_value: Vec<f64>,
     /// Wide: classes by position.
     pub(super) positions: Vec<(u32, u32)>,
-    /// Without a compiled forest: the rows of some lanes, column by column, and pending branches.
+    /// The rows of some lanes, column by column, and pending branches, for a forest that is not compiled.
     pub(super) columns: Vec<forest::Values>,
     pub(super) waiting: Vec<(forest::Child, u32)>,
     /// Shortlists: the whole number of each lane, the best of them, the lanes with exact sums, and these

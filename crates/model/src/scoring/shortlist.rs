@@ -35,7 +35,7 @@ const MOST_SHORTLISTED: usize = 32;
 /// Maximum number of lanes whose exact sums cost less than those of the whole pool.
 const MOST_LANES: usize = 4 * LANES;
 
-/// What a shortlist must contain.
+/// The kernels that a shortlist must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BestKernels {
     /// How many of the best kernels must be on it.
@@ -143,8 +143,8 @@ impl Scratch {
         &self.listed
     }
 
-    /// Among the accepted kernels, none outside the shortlist has a better raw score than this; all of the
-    /// `count` best do.
+    /// A bound on raw scores: no accepted kernel outside the shortlist has a better one, and all of the `count` best
+    /// have.
     pub fn beyond(&self) -> f64 {
         self.beyond
     }

@@ -23,7 +23,7 @@ use crate::forest::{Forest, Target};
 
 /// Walks at once.
 const WALKS: usize = 8;
-/// Where the distance to a node's child for no begins, or a leaf's number; below is its question. The child
+/// The lowest bit of the distance to a node's child for no, or of a leaf's number; below is the question. The child
 /// for yes is next.
 const DISTANCE: u32 = 16;
 
@@ -36,7 +36,7 @@ pub(super) const NONE: Answer = 0;
 #[derive(Debug)]
 pub(super) struct Walks {
     cells: Vec<u32>,
-    /// Of each tree, the cell of its root, and where the values of its leaves begin.
+    /// For each tree the cell of its root, and the index of its first leaf's value.
     roots: Vec<[u32; 2]>,
     pub(super) tops: Vec<Top>,
     /// The values of all leaves.
@@ -46,11 +46,11 @@ pub(super) struct Walks {
 /// The first levels of a tree, numbered as search trees are: below node i are 2 i for no, 2 i + 1 for yes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Top {
-    /// From 1 on.
+    /// The questions of the nodes, which are numbered from 1.
     questions: [u16; BELOW],
     /// The cells of the nodes below.
     cells: [u32; BELOW],
-    /// Where the values of the tree's leaves begin.
+    /// The index of the tree's first leaf value.
     first: u32,
 }
 

@@ -24,7 +24,7 @@ pub struct SurenessFile {
     pub judged_on: JudgedOn,
     /// Number of judged choices that it was learned from.
     pub choices: usize,
-    /// Their mean loss.
+    /// The mean loss of these choices.
     pub mean_loss: f64,
     /// Logarithm of time per unit of the model's score, if that has no unit of its own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -43,14 +43,14 @@ pub struct SurenessFile {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeFit {
-    /// Their mean, by which expected times are corrected.
+    /// The mean logarithm, by which expected times are corrected.
     pub log_bias: f64,
-    /// Their standard deviation.
+    /// The standard deviation of the logarithms.
     pub log_spread: f64,
 }
 
 impl TimeFit {
-    /// Of logarithms of ratios with weights; `None` without any.
+    /// The fit of logarithms of ratios with weights; `None` without any.
     pub fn new(ratios: &[(f64, f64)]) -> Option<Self> {
         let all: f64 = ratios.iter().map(|(_, weight)| weight).sum();
         let mean = |value: &dyn Fn(f64) -> f64| {
@@ -61,7 +61,7 @@ impl TimeFit {
         (all > 0.0).then_some(Self { log_bias, log_spread })
     }
 
-    /// For times that stay as they are: all of the difference counts as spread.
+    /// The fit for times that stay uncorrected: all of the difference counts as spread.
     pub fn uncorrected(self) -> Self {
         Self { log_bias: 0.0, log_spread: self.log_bias.hypot(self.log_spread) }
     }
@@ -75,7 +75,7 @@ pub struct Chance {
     pub first: usize,
     /// The logarithm of the odds where the expected loss is [`WITHIN`](super::WITHIN).
     pub at_within: f64,
-    /// What each unit of the loss's logarithm adds.
+    /// The change of the logarithm of the odds for each unit of the loss's logarithm.
     pub slope: f64,
 }
 
@@ -98,7 +98,7 @@ impl SurenessFile {
         Ok(file)
     }
 
-    /// What the file says about choices of an operation, checked.
+    /// The sureness of choices of an operation, checked.
     pub fn read(&self, op: Op) -> Result<Sureness, String> {
         let forest = Forest::parse(self.loss.as_bytes()).map_err(|error| format!("loss: {error}"))?;
         let (names, expected) = (forest.feature_names(), column_names(op));

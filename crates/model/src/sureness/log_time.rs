@@ -1,9 +1,9 @@
 //! From scores to logarithms of time, the unit in which choices of all models compare.
 
-/// What turns a model's scores into logarithms of time.
+/// The rule that turns a model's scores into logarithms of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LogTime {
-    /// So much for each unit, less for a higher score.
+    /// This much for each unit of the score, less for a higher one.
     PerUnit(f64),
     /// The score is a speed in TFLOPS.
     OfTflops,

@@ -44,7 +44,7 @@ pub(super) struct LossForest {
     isa: Isa,
 }
 
-/// What a column's value rules out: its intervals, of which the first is that of no value, NaN.
+/// The intervals of a column, which rule out leaves; the first interval is that of no value, NaN.
 #[derive(Debug, Clone)]
 struct Column {
     first: Intervals,
@@ -55,9 +55,9 @@ struct Column {
 /// Eight intervals of a column.
 #[derive(Debug, Clone)]
 struct Intervals {
-    /// Where each ends and the next begins, ascending: the next one's least value; NaN after the last interval.
+    /// The ends of the intervals, ascending: each is the next interval's least value; NaN after the last one.
     next: [f64; EIGHT],
-    /// The leaves that remain in each.
+    /// The leaves that remain in each interval.
     leaves: [Leaves; EIGHT],
 }
 

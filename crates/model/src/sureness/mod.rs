@@ -41,12 +41,12 @@ use crate::vocab::{Arch, Dtype, Op};
 /// A choice is as good as the best within this loss.
 pub const WITHIN: f64 = 0.02;
 
-/// What was learned from judged choices.
+/// How sure choices are, learned from judged ones.
 #[derive(Debug, Clone)]
 pub struct Sureness {
-    /// Of the columns that [`column_names`] names.
+    /// The forest of expected losses, over the columns that [`column_names`] names.
     losses: LossForest,
-    /// By ascending number of kernels.
+    /// Chances, by ascending number of kernels.
     chances: Vec<Chance>,
     /// Logarithm of time per unit of the score, for scores that have no unit of their own.
     log_time: Option<f64>,

@@ -29,8 +29,8 @@ pub struct Signs {
 }
 
 impl Signs {
-    /// Of a choice among so many kernels; `behind` are the logarithms of time by which the next ones are behind
-    /// the chosen one, best first.
+    /// The signs of a choice among so many kernels; `behind` are the logarithms of time by which the next ones are
+    /// behind the chosen one, best first.
     pub fn new(kernels: usize, behind: impl Iterator<Item = f64>) -> Self {
         let mut columns = [f64::NAN; MOST];
         columns[KERNELS] = kernels as f64;
@@ -40,7 +40,7 @@ impl Signs {
         Self { columns }
     }
 
-    /// With what the estimate says of the chosen kernel.
+    /// These signs with those of the chosen kernel's estimate.
     pub fn with_estimate(mut self, estimator: &Estimator, load: &Load, shape: &Shape) -> Self {
         let terms = estimator.values_of_terms(load, shape);
         // Not `Iterator::sum`, which starts from -0.0.

@@ -23,9 +23,9 @@ pub struct FmhaLoad {
 /// Steps of the workgroups of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::estimate) struct Steps {
-    /// On average.
+    /// Mean over the workgroups.
     pub(in crate::estimate) mean: f64,
-    /// Of the longest workgroup.
+    /// Steps of the longest workgroup.
     pub(in crate::estimate) most: f64,
     /// Share of the steps that a mask cuts.
     pub(in crate::estimate) cut: f64,

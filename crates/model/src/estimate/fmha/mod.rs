@@ -270,7 +270,7 @@ impl Causes for FmhaCycles {
     }
 }
 
-/// What the time is computed from.
+/// The cycles from which the time is computed.
 #[derive(Debug, Clone, Copy)]
 pub struct FmhaCycles {
     /// Cycles of a step of one workgroup, each as if it were alone.
@@ -380,7 +380,7 @@ impl FmhaCycles {
         self.launch + sharp_norm(cycles / self.clock_mhz, self.cache, self.memory) + self.second_stage
     }
 
-    /// What causes the terms, in the order in which they are added.
+    /// The causes of the terms, in the order in which they are added.
     const CAUSES: [Cause<Self>; 11] = [
         ("launch", |all| &mut all.launch),
         ("products", |all| &mut all.products),

@@ -27,7 +27,7 @@ fn accesses(direction: Direction, [input, output]: [f64; 2]) -> [f64; 2] {
     .map(|alignment| alignment.min(WIDEST_ACCESS))
 }
 
-/// What features know about a convolution problem, including everything that depends on it alone.
+/// A convolution problem as features see it, with everything that depends on it alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConvTerms {
     pub(super) problem: ConvProblem,
@@ -39,7 +39,7 @@ pub struct ConvTerms {
     pub(super) volume_out: i128,
     pub(super) channels: f64,
     pub(super) out_channels: f64,
-    /// Of the input's and the output's channels, see [`super::work`].
+    /// The alignments of the input's and the output's channels, see [`super::work`].
     pub(super) alignments: [f64; 2],
     pub(super) flops: f64,
     pub(super) input_bytes: f64,
@@ -143,7 +143,7 @@ impl ConvTerms {
     }
 }
 
-/// What features know about a convolution kernel.
+/// A convolution kernel as features see it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConvKernelTerms {
     /// Threads of a workgroup, or tile m: see [`KernelMapping`](crate::features::KernelMapping).
@@ -170,7 +170,7 @@ pub struct ConvKernelTerms {
     pub two_stage: bool,
 }
 
-/// What features need to know about a pipeline.
+/// The properties of a pipeline that features need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineFlags {
     /// Is `compv1`.

@@ -15,14 +15,14 @@ use super::{Engine, Feature, FmhaEncoding, PairInputs, PairWith, Rules, features
 use crate::hardware::Hardware;
 use crate::problem::FmhaProblem;
 
-/// What features know about a problem, including everything that depends on it alone.
+/// A problem as features see it, with everything that depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FmhaTerms {
     batch: i128,
     sq: i128,
     sk: i128,
     hq: i128,
-    /// At least 1 in the header's encoding.
+    /// Heads of keys, at least 1 in the header's encoding.
     hk: i128,
     dq: i128,
     dv: i128,
@@ -78,7 +78,7 @@ impl FmhaTerms {
     }
 }
 
-/// What features know about a kernel.
+/// A kernel as features see it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FmhaKernelTerms {
     /// Number of the pipeline.
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(header.product([header.sq, 3]), 3.0 * EXACT);
     }
 
-    /// What kernels and problems as values are in the two encodings.
+    /// The values of kernels and problems differ between the two encodings.
     #[test]
     fn encodings_differ() {
         let problem = "seqlen_q=1024,nhead_q=40,nhead_k=1,hdim_q=128,dtype=fp8bf16,bias=bias";

@@ -220,7 +220,7 @@ mod tests {
     use crate::kernel::Kernel;
     use crate::vocab::{Dtype, Op};
 
-    /// By hand: 24 tiles on 16 compute units are two rounds, of six steps of 32 KiB each.
+    /// Computed by hand: 24 tiles on 16 compute units are two rounds, of six steps of 32 KiB each.
     #[test]
     fn transfers_of_aiters_names_and_the_rounds_of_a_compute_unit() {
         let name = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_2x1_intrawave_v3";

@@ -5,7 +5,7 @@ use crate::features::exact::{float, product};
 use crate::kernel::{GemmKernel, GemmVariant};
 use crate::problem::Groups;
 
-/// What features know about a GEMM problem, including everything that depends on it alone.
+/// A GEMM problem as features see it, with everything that depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GemmTerms {
     pub(super) m: i64,
@@ -16,7 +16,7 @@ pub struct GemmTerms {
     pub(super) layout_code: f64,
     pub(super) integers: bool,
     pub(super) arithmetic_intensity: f64,
-    /// What the vector-width features need; `None` when the model has none of them.
+    /// The problem's part of the vector-width features; `None` when the model has none of them.
     pub(in crate::features) vector: Option<VectorProblem>,
     /// GEMMs of a batch, at least 1.
     pub(super) batch: f64,
@@ -47,7 +47,7 @@ impl GemmTerms {
     }
 }
 
-/// What features know about a GEMM kernel.
+/// A GEMM kernel as features see it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GemmKernelTerms {
     /// Tile m, n, k.
@@ -68,13 +68,13 @@ pub struct GemmKernelTerms {
     pub pad: [bool; 3],
     /// Workgroups stay resident.
     pub persistent: bool,
-    /// What the vector-width features need; `None` when the model has none of them.
+    /// The kernel's part of the vector-width features; `None` when the model has none of them.
     pub vector: Option<VectorWidths>,
-    /// What only a kernel's description says.
+    /// The fields that only a kernel's description has.
     pub build: GemmBuild,
 }
 
-/// What sets kernels of one tile apart, as numbers that need no code of a trainer: places in the lists of
+/// The fields that set kernels of one tile apart, as numbers that need no code of a trainer: indices in the lists of
 /// words.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GemmBuild {

@@ -62,7 +62,7 @@ impl VectorProblem {
         }
     }
 
-    /// Of (m, n, k), the one that is contiguous in memory.
+    /// The index in (m, n, k) of the extent that is contiguous in memory.
     const fn contiguous(&self, operand: Operand) -> usize {
         match operand {
             Operand::A if matches!(self.layout.a, Major::Row) => 2,

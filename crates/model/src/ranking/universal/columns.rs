@@ -43,13 +43,13 @@ pub(in crate::ranking) struct Values {
     pub(super) own: CallValues,
     /// The pair values of both, with a value for each class.
     pub(super) pair: Vec<f64>,
-    /// By kernel: the logarithm of its estimated microseconds, NaN if it does not count.
+    /// The logarithm of each kernel's estimated microseconds; NaN if the kernel does not count.
     pub(in crate::ranking) log_times: Vec<f64>,
     /// The logarithms by class; for a shortlist, the microseconds themselves.
     pub(super) of_classes: Vec<f64>,
     /// Scores by class; NaN for those that are not among the best.
     pub(super) scores: Vec<f64>,
-    /// Of a shortlist: estimated microseconds by class, classes that are scored together, and scores.
+    /// A shortlist: estimated microseconds by class, classes that are scored together, and scores.
     pub(super) candidates: Vec<(f64, ClassIndex)>,
     pub(super) listed: Vec<ClassIndex>,
     pub(super) listed_logs: Vec<f64>,

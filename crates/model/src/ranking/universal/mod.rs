@@ -37,7 +37,7 @@ use crate::vocab::Arch;
 pub(super) use columns::Values;
 use columns::{Columns, Listed};
 
-/// What a [`super::Ranker`] has for a universal model.
+/// The part of a [`super::Ranker`] that is for a universal model.
 #[derive(Debug)]
 pub(super) struct Universal {
     /// The weight of the estimate, and what the forest was trained on.
@@ -48,7 +48,7 @@ pub(super) struct Universal {
     /// Whether that is the sum of its leaf values.
     is_sum: bool,
     forest: Arc<Forest>,
-    /// For pools that are too large for a [`PoolScorer`] of few lanes: their classes have nearly nothing in
+    /// The scorer of pools that are too large for a [`PoolScorer`] of few lanes: their classes have nearly nothing in
     /// common.
     rows: Arc<RowScorer>,
     /// Columns, with the features that may follow.
@@ -67,7 +67,7 @@ pub(super) struct OnDevice {
     columns: Columns,
     /// The weight of the estimate there.
     prior: f64,
-    /// For few kernels.
+    /// The scorer for few kernels.
     scorer: Option<PoolScorer>,
 }
 

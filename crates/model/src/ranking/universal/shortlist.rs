@@ -31,7 +31,7 @@ const SHORTLIST_FROM: usize = 2 * FEW;
 /// How many are scored together, the best by the estimate first: as many rows as cost little more than one.
 const TOGETHER: usize = 64;
 
-/// By how much a time may be above the limit of those that need a score: more than rounding moves either.
+/// How far a time may be above the limit and still need a score, as a share: more than rounding moves either.
 const SLACK: f64 = 1e-9;
 
 impl Universal {

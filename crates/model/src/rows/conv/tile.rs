@@ -20,7 +20,7 @@ pub(in crate::rows) const TILE_CELLS: [&str; 4] =
 const EXPECTED: &str = "threads of a workgroup and the tile's m, n, k, or, without gemm_k_per_block, the \
                         numbers of a kernel's name in their order, or kernel_name, which says which";
 
-/// What a row's cells hold; where upstream's rules hold, fractions are cut.
+/// The numbers in a row's cells; by upstream's rules, fractions are cut.
 pub(in crate::rows) fn numbers(
     cells: &dyn Fields,
     is_lenient: bool,

@@ -56,8 +56,8 @@ impl Upstream for ConvProblem {
         Self { pad_right: problem.pad_left, ndim: if is_deep { 3 } else { 2 }, ..problem }
     }
 
-    /// Without a block size, the block has 16 threads, and the tile a depth of 64; without a depth, the tile
-    /// has the block size.
+    /// The kernel's terms. Without a block size, the block has 16 threads, and the tile a depth of 64; without a
+    /// depth, the tile has the block size.
     fn kernel(
         extractor: &Extractor,
         given: &Given<ConvKernel>,

@@ -25,7 +25,7 @@ pub(super) trait Upstream: OperationTerms {
     /// The cells of problems.
     const PROBLEM: Columns;
 
-    /// What words stand for that no field of a problem has.
+    /// The problem whose fields stand for unknown words.
     const UNKNOWN: Self;
 
     /// The cells of kernels. Strict rows that name no kernel describe it in these cells, too,
@@ -34,13 +34,13 @@ pub(super) trait Upstream: OperationTerms {
     /// and in these, which upstream's tools number in a way of their own.
     const KERNEL_WORDS: Columns = &[];
 
-    /// What words stand for that no field of a kernel has.
+    /// The kernel whose fields stand for unknown words.
     fn unknown_kernel() -> KernelOf<Self>;
 
     /// The problem of a lenient row.
     fn problem(extractor: &Extractor, given: &Given<Self>) -> Self;
 
-    /// What features know about the kernel of a lenient row that names none.
+    /// The kernel of a lenient row that names none, as features see it.
     fn kernel(
         extractor: &Extractor,
         given: &Given<KernelOf<Self>>,
@@ -59,7 +59,7 @@ mod tests {
     use crate::rows::conv::tile::TILE_CELLS;
     use crate::vocab::Op;
 
-    /// What pages and bindings list as inputs is what is read.
+    /// Pages and bindings list as inputs exactly the cells that are read.
     #[test]
     fn inputs_are_the_cells_that_are_read() {
         for &op in Op::ALL {

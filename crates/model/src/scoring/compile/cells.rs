@@ -68,7 +68,7 @@ impl Batch {
         Batch { roots: Vec::new(), lone_leaves: Vec::new(), start, trees: 0, nodes: 0 }
     }
 
-    /// Where each tree starts, in their order, and whether it is a single leaf.
+    /// The start of each tree, in the order of the trees, and whether the tree is a single leaf.
     #[cfg(target_arch = "x86_64")]
     pub(in crate::scoring) fn starts(&self) -> impl Iterator<Item = (u32, bool)> {
         let roots = self.roots.iter().map(|&start| (start, false));

@@ -105,7 +105,7 @@ pub(in crate::scoring) struct Ladders {
 /// The number of each node's question, for the layout of cells.
 #[derive(Debug)]
 pub(in crate::scoring) struct Numbers {
-    /// Where each tree's nodes begin.
+    /// The number of each tree's first node.
     starts: Vec<usize>,
     questions: Vec<Question>,
 }
@@ -120,7 +120,7 @@ impl Numbers {
 /// The questions of a forest's nodes about one feature; nodes are numbered across all trees.
 #[derive(Default)]
 struct FeatureQuestions<'a> {
-    /// By treatment of missing values: the threshold's [`rank`], and the node.
+    /// Numeric questions by treatment of missing values: the threshold's [`rank`], and the node.
     numeric: [Vec<(u64, u32)>; 6],
     /// The set of categories, and the node.
     categorical: Vec<(&'a [u32], u32)>,

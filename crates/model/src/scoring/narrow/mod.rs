@@ -74,7 +74,7 @@ pub(in crate::scoring) enum NarrowEvaluator {
     /// Small trees.
     #[cfg(target_arch = "x86_64")]
     Sieve(Sieve),
-    /// By the walk.
+    /// A walk.
     Walk { cells: Cells, isa: Isa },
 }
 
@@ -173,7 +173,7 @@ impl Narrow {
         }
     }
 
-    /// What it does, for logs.
+    /// The way of evaluation, for logs.
     pub(in crate::scoring) fn describe(&self) -> String {
         let evaluator = if matches!(self.evaluator, NarrowEvaluator::Walk { .. }) {
             "narrow walk"

@@ -57,8 +57,8 @@ struct Numeric {
     /// Its first question, and how many there are.
     first: u32,
     count: u32,
-    /// Where its numbers begin: the last threshold of each whole group of eight, and then all thresholds,
-    /// padded with infinity, with one group more than there are places for ends.
+    /// The index of the ladder's first number: the last threshold of each whole group of eight, and then all
+    /// thresholds, padded with infinity, with one group more than there are places for ends.
     start: u32,
     ends: u32,
     /// Substitutes for zeros and for NaN.
@@ -116,7 +116,7 @@ impl Rungs {
         }
     }
 
-    /// In the order of the ladders, since those about problems write beyond their end.
+    /// Answers in the order of the ladders, since those about problems write beyond their end.
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
     fn answer_numeric(&self, all: u32, values: &Values<'_>, answers: &mut [u32]) {
         for numeric in &self.numeric {

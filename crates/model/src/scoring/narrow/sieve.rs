@@ -57,7 +57,7 @@ pub(in crate::scoring) struct Sieve {
     values: Vec<[f64; SMALL]>,
     /// The element of each lane.
     elements: [u8; LANES],
-    /// With AVX-512 one vector has all elements, with AVX2 there are two.
+    /// The instruction set: with AVX-512 one vector has all elements, with AVX2 there are two.
     isa: Isa,
 }
 
@@ -99,7 +99,7 @@ pub(in crate::scoring) struct Split {
     pub(in crate::scoring) no: u16,
 }
 
-/// Where a leaf's value is: what the vectors make of its bit.
+/// The index of a leaf's value: the number that the vectors make of the leaf's bit.
 const fn place(leaf: usize) -> usize {
     (SEQUENCE.wrapping_shl(leaf as u32) >> UPPER) as usize
 }

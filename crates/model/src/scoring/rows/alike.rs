@@ -45,7 +45,7 @@ pub(super) struct Alike {
     rounded: Vec<i16>,
     /// Nodes of the trees that are in the queue at once.
     most_nodes: usize,
-    /// What a sum is multiplied by, and how far its whole number can be from it.
+    /// The factor by which a sum is multiplied to be rounded, and the largest error of the whole number.
     factor: f64,
     error: f64,
 }
@@ -376,7 +376,7 @@ mod vectors {
         }
     }
 
-    /// What the function of that name does elsewhere.
+    /// The AVX2 form of `Alike::choose`.
     ///
     /// # Safety
     ///

@@ -55,7 +55,7 @@ impl Positions {
         &self.bytes[stair * self.stride + first..(stair + 1) * self.stride]
     }
 
-    /// What is known about each question of all `rows` rows, and the steps of those whose answers differ.
+    /// The code of each question for all `rows` rows, and the steps of questions whose answers differ.
     #[inline(always)]
     pub(in crate::scoring) fn codes(
         &self,

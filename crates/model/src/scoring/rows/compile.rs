@@ -51,7 +51,7 @@ impl Node {
 /// A tree, or a part of one. Nodes come before their children.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Part {
-    /// Where its nodes and its leaf values begin in the lists of all; the next part's follow.
+    /// The indices of the part's first node and leaf value in the lists of all; the next part's follow.
     pub(super) nodes: u32,
     pub(super) values: u32,
     /// Whether leaf 0 stands for those that are missing.
@@ -247,8 +247,8 @@ impl Layout<'_> {
     }
 }
 
-/// What is known about a question before any row is looked at: everybody answers no, or yes; else this plus
-/// the number of its mask.
+/// Codes of questions: all rows answer no, all answer yes, or answers differ; then the code is this one plus the
+/// number of the question's mask.
 pub(in crate::scoring) const NOBODY: u16 = 0;
 pub(in crate::scoring) const EVERYBODY: u16 = 1;
 pub(in crate::scoring) const SOME: u16 = 2;

@@ -68,7 +68,7 @@ enum WideEvaluator {
     /// Small trees.
     #[cfg(target_arch = "x86_64")]
     Sieve(Box<Sieve>),
-    /// By the walk.
+    /// A walk.
     Walk { cells: Cells, slabs: Vec<Slab>, scale: Option<Scale> },
 }
 
@@ -86,7 +86,7 @@ struct Slab {
     masks: Vec<u64>,
 }
 
-/// What the walk of a slab reads.
+/// The data that the walk of a slab reads.
 #[derive(Clone, Copy)]
 pub(in crate::scoring) struct View<'a> {
     pub(in crate::scoring) cells: &'a Cells,
@@ -133,7 +133,7 @@ impl Wide {
         }
     }
 
-    /// What it does, for logs.
+    /// The way of evaluation, for logs.
     pub(in crate::scoring) fn describe(&self) -> String {
         match &self.evaluator {
             #[cfg(target_arch = "x86_64")]

@@ -59,10 +59,10 @@ const FEW: usize = 2;
 pub(in crate::scoring) struct Sieve {
     /// The lanes of each run.
     runs: Vec<Range<usize>>,
-    /// Of each group of 32 runs, the classes that its answers are about; the last class fills up.
+    /// The classes that each group of 32 runs answers for; the last class fills up.
     classes: Vec<u32>,
     stairs: Vec<Stair>,
-    /// By their shift.
+    /// The trees, in the order of their shifts.
     trees: Vec<Tree>,
     nodes: Vec<Node>,
     /// The leaves that each run begins with: tree after tree, group after group.
@@ -110,7 +110,7 @@ struct Node {
 /// A node with several answers.
 #[derive(Clone, Copy, Default)]
 struct Kept {
-    /// Where its answers for the groups of runs begin.
+    /// The index of the node's first answer for the groups of runs.
     answers: u32,
     after_no: u32,
     after_yes: u32,
