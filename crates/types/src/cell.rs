@@ -32,7 +32,7 @@ impl<'a> Cell<'a> {
         (!ABSENT.contains(&text)).then_some(Self::Word(text))
     }
 
-    /// As a number.
+    /// The cell as a number.
     pub fn number(self, name: &str) -> Result<f64, InvalidField> {
         let value = match self {
             Self::Whole(value) => Some(value as f64),
@@ -42,13 +42,13 @@ impl<'a> Cell<'a> {
         value.ok_or_else(|| InvalidField::new(name, self, "a number"))
     }
 
-    /// As a whole number. `name` is for the error.
+    /// The cell as a whole number. `name` is for the error.
     pub fn whole(self, name: &str) -> Result<i64, InvalidField> {
         // Tables that went through a data frame hold whole numbers as floats.
         self.integer(name, |float| float.fract() == 0.0 && float.abs() < 9.0e15)
     }
 
-    /// As a whole number, without what is behind the decimal point.
+    /// The cell as a whole number, without the digits behind the decimal point.
     pub fn truncated(self, name: &str) -> Result<i64, InvalidField> {
         self.integer(name, |float| float.abs() < 9.2e18)
     }
@@ -63,7 +63,7 @@ impl<'a> Cell<'a> {
         value.ok_or_else(|| InvalidField::new(name, self, "a whole number"))
     }
 
-    /// As yes or no.
+    /// The cell as a flag.
     #[inline]
     pub fn flag(self, name: &str) -> Result<bool, InvalidField> {
         match self {
@@ -77,7 +77,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// As text.
+    /// The cell as text.
     #[inline]
     pub fn text(self, name: &str) -> Result<&'a str, InvalidField> {
         match self {

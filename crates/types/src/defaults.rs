@@ -16,7 +16,7 @@ pub struct ProblemDefaults {
     pub conv_layout: ConvLayout,
     /// Memory orders of a GEMM's operands.
     pub gemm_layout: GemmLayout,
-    /// What a GEMM asks for besides one plain GEMM.
+    /// The request of a GEMM besides one plain GEMM.
     pub gemm_request: GemmRequest,
     /// Element type of a GEMM's C, if not what follows from A's.
     pub dtype_c: Option<Dtype>,
@@ -34,6 +34,6 @@ pub struct StatedFields {
     pub other_types: bool,
     /// The memory layout.
     pub layout: bool,
-    /// Of attention, what kernels are made for: family, mask, bias and the like.
+    /// The signature of attention for which kernels are made: family, mask, bias and the like.
     pub signature: bool,
 }

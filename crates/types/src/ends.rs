@@ -25,7 +25,7 @@ impl Ends {
         Self(u64::from_le_bytes(all), 0, letters.len())
     }
 
-    /// Where the search begins, in a number of spots that is a power of two.
+    /// The spot where the search begins, of a number of spots that is a power of two.
     pub(crate) const fn begin(self, spots: usize) -> usize {
         let mixed = (self.0 ^ self.1.rotate_left(17) ^ self.2 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 40) as usize & (spots - 1)

@@ -42,7 +42,7 @@ pub struct Field {
     pub omitted: bool,
     /// The word for 0, where that is no number.
     pub zero: Option<&'static str>,
-    /// What it means, in a sentence.
+    /// The field's meaning, in a sentence.
     pub doc: &'static str,
 }
 
@@ -157,13 +157,13 @@ impl Field {
 /// How a field's number is written.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
-    /// As digits.
+    /// Digits.
     Number,
-    /// As 0 or 1.
+    /// 0 or 1.
     Flag,
-    /// As the word at that place; negative where there is none.
+    /// The word with that index; negative where there is none.
     Word(&'static Vocabulary),
-    /// As `MxNxK`; negative where there is none.
+    /// `MxNxK`; negative where there is none.
     Shape,
 }
 
@@ -178,7 +178,7 @@ pub struct Vocabulary {
 
 /// A type that a field may have.
 pub trait Value: Copy {
-    /// As how many fields tables and text have it: three for axes.
+    /// The number of fields that tables and text have for the value: three for axes.
     const PARTS: usize = 1;
     /// How they are written: all alike, or each in its own way.
     const KINDS: &'static [Kind];
@@ -254,7 +254,7 @@ impl<T: Value, const N: usize> Value for [T; N] {
     }
 }
 
-/// What is absent counts as -1.
+/// An optional value; `None` is the number -1.
 impl<T: Single> Value for Option<T> {
     const KINDS: &'static [Kind] = T::KINDS;
     const BITS: usize = T::BITS;
@@ -312,7 +312,7 @@ impl Value for Mnk {
 pub trait Record: Sized {
     /// Its fields, in the order of text.
     const FIELDS: &'static [Field];
-    /// What text without any field describes, as far as fields have defaults.
+    /// The record of a text without any field, as far as fields have defaults.
     const USUAL: Self;
 
     /// The numbers of [`Record::FIELDS`].
@@ -507,7 +507,7 @@ macro_rules! fields {
         }
 
         impl $record {
-            /// What text without any field describes, as far as fields have defaults.
+            /// The record of a text without any field, as far as fields have defaults.
             pub const USUAL: Self = Self {
                 $($field: $usual,)+
                 $($inner: <$nested>::USUAL,)?

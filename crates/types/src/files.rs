@@ -57,7 +57,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What a file that should be text is instead, by its first bytes.
+/// The format of a file that should be text but is not, by its first bytes.
 ///
 /// ```
 /// assert_eq!(ck_select_types::files::not_text(b"\x1f\x8b\x08\0"), Some("gzip data"));
@@ -297,7 +297,7 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
 
 /// The target of a path after following symbolic links, whether or not the file exists.
 pub fn target(path: &Path) -> io::Result<PathBuf> {
-    /// As many as Linux follows.
+    /// The most links in a row: as many as Linux follows.
     const LINKS: usize = 40;
     let mut path = path.to_owned();
     for _ in 0..LINKS {

@@ -36,7 +36,7 @@ pub struct Given<R> {
     record: PhantomData<R>,
 }
 
-/// What cells say that is no field of the record.
+/// Values in cells that are no fields of the record.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Beside {
     arch: Option<Arch>,
@@ -192,8 +192,8 @@ impl<R: Record> Given<R> {
         Ok(self)
     }
 
-    /// What is given here and, for the rest, what is given `below`. Where both give a field, this one counts,
-    /// but another name of it `below` must agree; if the first name counts, it does wherever it is given.
+    /// The fields given here and, for the rest, those given `below`. Where both give a field, this one counts, but
+    /// another name of it `below` must agree; if the first name counts, it does wherever it is given.
     pub fn over(&self, below: &Self, first_counts: bool) -> Result<Self, InvalidField> {
         let mut both = *self;
         for (index, field) in R::FIELDS.iter().enumerate() {
@@ -339,7 +339,7 @@ impl<R: Record> Given<R> {
     }
 }
 
-/// What a field may hold, of whatever value.
+/// The kind of value that a field may have, for messages.
 pub fn expected<R: Record>(name: &str) -> &'static str {
     match field::position(R::FIELDS, name).map(|index| R::FIELDS[index].kind) {
         Some(Kind::Flag) => "0, 1, true or false",

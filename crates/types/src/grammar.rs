@@ -40,9 +40,9 @@ pub(crate) enum PartForm {
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     tag: &'static str,
-    /// What messages call it, if not by its tag.
+    /// The part's name in messages, if that is not its tag.
     what: Option<&'static str>,
-    /// The place of its first field.
+    /// The index of the part's first field.
     first: usize,
     form: PartForm,
     kind: Kind,

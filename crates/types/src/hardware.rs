@@ -8,8 +8,8 @@ use crate::field::{self, InvalidField, Record as _, fields};
 use crate::vocab::{Arch, GpuName, PRODUCTS, Product};
 
 fields! {
-    /// What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes. An alias is the
-    /// column of tables that record the constant.
+    /// The constants of a GPU that features use. Sizes of caches are in KiB, of shared memory in bytes. An alias is
+    /// the column of tables that record the constant.
     ///
     /// Upstream's engines assume the constants of [`Hardware::USUAL`] when a model records none, whatever its
     /// architecture: nearly gfx950's, but with 64 KiB of shared memory (see [`Hardware::for_arch`]).

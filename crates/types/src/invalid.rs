@@ -12,7 +12,7 @@ use crate::nearest::Hint;
     Hint::new(found, accepted.iter().copied())
 )]
 pub struct UnknownWord {
-    /// What kind of word was expected, such as `pipeline`.
+    /// The kind of word that was expected, such as `pipeline`.
     pub what: &'static str,
     /// The word in the input.
     pub found: String,
@@ -26,14 +26,14 @@ pub struct UnknownWord {
 pub struct InvalidField {
     /// The field's name, as the text form spells it.
     pub field: String,
-    /// What it holds.
+    /// The field's value in the input.
     pub found: String,
-    /// What it may hold.
+    /// The values that the field may have.
     pub expected: String,
 }
 
 impl InvalidField {
-    /// What a field holds, and what it should hold.
+    /// The error for a field: its value, and what it should be.
     pub fn new(field: impl Into<String>, found: impl fmt::Display, expected: impl Into<String>) -> Self {
         Self { field: field.into(), found: found.to_string(), expected: expected.into() }
     }

@@ -1,8 +1,8 @@
-//! What a product of M, N and K has to be for a kernel: extents that tiles, loads and stores divide, and
-//! splits of the reduction.
+//! Limits of kernels on a product of M, N and K: extents that tiles, loads and stores divide, and splits of the
+//! reduction.
 
-/// What CK's host functions (`IsSupportedArgument`) refuse, of what a kernel's name or descriptor tells:
-/// extents that its tiles, loads and stores do not divide, and splits of the reduction.
+/// The reasons for which CK's host functions (`IsSupportedArgument`) refuse a problem, as far as a kernel's name or
+/// descriptor shows them: extents that its tiles, loads and stores do not divide, and splits of the reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts are the documentation")]
 pub enum Refusal {
@@ -42,21 +42,22 @@ pub enum Refusal {
     ExplicitGemm,
 }
 
-/// What is known of a kernel before any problem.
+/// How a kernel judges problems, as known before any problem.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Judged {
     /// No problem that it matches otherwise is refused.
     Never,
-    /// By its fields, at every problem.
+    /// Each problem is judged by the kernel's fields.
     ByFields,
-    /// By limits that took some time to compute.
+    /// Each problem is judged by limits that took some time to compute.
     By(ProductLimits),
 }
 
-/// What a kernel needs of M, N and K and of the parts of K.
+/// A kernel's limits on M, N and K and on the parts of K.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProductLimits {
-    /// Of what M, N and K must be multiples: tiles, the load of A, the load of B, the store of C. 1 for none.
+    /// Numbers of which M, N and K must be multiples: tiles, the load of A, the load of B, the store of C. 1 for
+    /// none.
     pub(crate) tile: [u32; 3],
     pub(crate) access: [Access; 3],
     /// The depth of a step; of an instruction, if CK wants one for each part; of a part at least.

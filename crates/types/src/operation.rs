@@ -11,7 +11,7 @@ use crate::vocab::{Direction, Dtype, GemmLibrary};
 pub trait OperationProblem: Record + Copy {
     /// The kernels that compute them.
     type Kernel: OperationKernel;
-    /// What the operation says about itself.
+    /// The operation's record.
     const OPERATION: Operation;
 
     /// The problem of which some fields are given, checked.
@@ -37,7 +37,7 @@ pub trait OperationProblem: Record + Copy {
     /// The problem as a kernel would run it, if a file states only some of its words.
     fn filled(self, stated: StatedFields, kernel: &Self::Kernel) -> Self;
 
-    /// What it asks for, in a few words for messages.
+    /// The problem in a few words, for messages.
     fn summary(&self) -> String;
 
     /// The element type of its first input.
@@ -77,7 +77,7 @@ pub trait OperationProblem: Record + Copy {
         self
     }
 
-    /// What a number of a table stands for, which gives equal problems one number.
+    /// The problem that a table's number stands for: tables give equal problems one number.
     #[must_use]
     fn as_numbered(self) -> Self {
         self
@@ -155,16 +155,16 @@ pub trait OperationKernel: Record + Clone {
 /// The kernel of a problem's operation.
 pub type KernelOf<P> = <P as OperationProblem>::Kernel;
 
-/// What an enum of [`operation_enum!`](crate::operation_enum) holds for one operation.
+/// The value that an enum of [`operation_enum!`](crate::operation_enum) holds for one operation.
 pub trait VariantOf<E>: Into<E> {
-    /// What it holds, if it is of this operation.
+    /// The value, if it is of this operation.
     fn of(any: &E) -> Option<&Self>;
 }
 
 /// An operation's record, which stands in its folder.
 #[derive(Debug)]
 pub struct Operation {
-    /// What its kernels are called in messages.
+    /// The noun for the operation's kernels in messages.
     pub noun: &'static str,
     /// The fields of its problems, in the order of text; the architecture is none of them.
     pub problem: &'static [Field],
@@ -172,14 +172,14 @@ pub struct Operation {
     pub kernel: &'static [Field],
     /// The fields without which a table has no problem of it.
     pub required: &'static [&'static str],
-    /// With what names of its kernels begin, for messages.
+    /// The beginnings of the names of its kernels, for messages.
     pub name_beginnings: &'static str,
     /// The keys that show, in a text or a table without an operation, that a problem is one of these.
     pub identifying_keys: &'static [&'static str],
-    /// What text has besides the fields and the architecture.
+    /// Keys of text besides the fields and the architecture.
     pub extra_keys: &'static [&'static str],
-    /// What text alone has besides those, where a table has a column for each: a key that gives several fields
-    /// the same number, those of the depth first.
+    /// Further keys of text alone, where a table has a column for each field: a key gives several fields the same
+    /// number, those of the depth first.
     pub shared_keys: &'static [(&'static str, &'static [[&'static str; 3]])],
     /// The fields that are element types.
     pub dtype_fields: &'static [&'static str],

@@ -6,17 +6,17 @@ use crate::gemm::GemmRequest;
 use crate::operation::{Operation, OperationProblem};
 use crate::vocab::{ConvLayout, Direction, GemmLayout, Op};
 
-/// What makes problems.
+/// All items that make problems.
 pub(crate) mod problems {
     crate::list_operations! { all_of problems }
 }
 
-/// What makes kernels.
+/// All items that make kernels.
 pub(crate) mod kernels {
     crate::list_operations! { all_of kernels }
 }
 
-/// What each operation's module of this name has.
+/// The items of each operation's module of this name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! all_of {
@@ -142,7 +142,7 @@ macro_rules! each_operation {
     };
 }
 
-/// As [`each_operation!`], with the value in the operation's variant of another enum.
+/// Maps an operation's value as [`each_operation!`] does, into the operation's variant of another enum.
 #[macro_export]
 macro_rules! map_operation {
     (@listed $($op:ident $words:tt $module:ident $problem:ident $doc:literal),+;

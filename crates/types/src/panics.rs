@@ -11,7 +11,7 @@ use std::sync::Once;
 pub struct Panicked {
     /// The payload, if it was text.
     pub message: Option<String>,
-    /// What would have been printed: the place and the message.
+    /// The report that would have been printed: the position in the source and the message.
     pub report: String,
 }
 

@@ -14,7 +14,7 @@ use crate::field::{InvalidField, MAX_EXTENT};
 /// Rows of the tiles for which the tiles of all experts are counted.
 pub const TILES: [i64; 5] = [16, 32, 64, 128, 256];
 
-/// What a histogram of rows over experts comes to.
+/// A histogram of rows over experts, as the counts that matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Routing {
     /// Rows of all experts.
@@ -70,8 +70,8 @@ impl Routing {
         Err(InvalidField::new("histogram", self.rows, expected))
     }
 
-    /// What is expected where an expert's share of the rows falls with its rank to the power of `-skew`, and
-    /// no expert has a token twice.
+    /// The expected routing where an expert's share of the rows falls with its rank to the power of `-skew`, and no
+    /// expert has a token twice.
     pub fn skewed(tokens: i64, experts: i64, topk: i64, skew: f64) -> Self {
         let shares = shares(experts, topk as f64, skew);
         let mut tiles = [0.0; 5];

@@ -17,7 +17,7 @@ pub enum Cells<'a> {
     Words {
         /// The words.
         words: Vec<&'a str>,
-        /// For each row the index of its word.
+        /// The index of each row's word.
         codes: &'a [i32],
     },
 }

@@ -180,7 +180,8 @@ fn is_1x1(problem: &ConvProblem, of_stride_1: bool) -> bool {
         && problem.pad_right == [0; 3]
 }
 
-/// Of groups with one channel: such kernels are for depthwise convolutions.
+/// Whether a problem has a 3x3 filter and groups with one channel: kernels for this filter are for depthwise
+/// convolutions.
 fn is_3x3(problem: &ConvProblem) -> bool {
     let axes = 3 - usize::from(problem.ndim.clamp(1, 3));
     problem.filter[axes..].iter().all(|&extent| extent == 3) && problem.c == problem.g

@@ -119,7 +119,7 @@ fn dropout(scan: &mut Scan<'_>) -> Result<Option<bool>, NameError> {
     Ok(Some(stored))
 }
 
-/// What a name has besides types, shapes and pipeline.
+/// The words of a name besides types, shapes and pipeline.
 pub(super) fn words(kernel: &FmhaKernel) -> Vec<String> {
     let backward = kernel.family.api() == FmhaApi::Bwd;
     // Backward kernels have another word for it.

@@ -9,7 +9,7 @@ use crate::vocab::{
     FmhaQscale, FmhaRope,
 };
 
-/// What one workgroup handles in one step.
+/// The tile that one workgroup handles in one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FmhaTile {
     /// Queries.
@@ -245,7 +245,7 @@ impl FmhaKernel {
         Ok(())
     }
 
-    /// What it has besides types, shapes and pipeline, as the words of its configuration's name.
+    /// The kernel's traits besides types, shapes and pipeline, as the words of its configuration's name.
     pub(crate) fn suffixes(&self) -> Vec<String> {
         config_name::words(self)
     }

@@ -80,7 +80,8 @@ impl OperationProblem for FmhaProblem {
         executable_flags: &[],
     };
 
-    /// Of a problem without a signature, which a kernel's completes, only the sizes are checked.
+    /// The problem with the given fields, checked. Without a signature, which a kernel's completes, only sizes are
+    /// checked.
     fn from_given(given: Given<Self>, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
         let problem = problem::from_given(given, defaults)?;
         if !given.has_signature() {

@@ -121,7 +121,7 @@ pub const FMHA_COLUMNS: [&str; 13] = [
     "max_seqlen_k", "page_size", "num_splits", "window_left", "window_right",
 ];
 
-/// What else one call of an attention kernel has, in tables that need it to tell problems apart.
+/// Further columns of a call of an attention kernel, for tables in which problems would otherwise be equal.
 pub const FMHA_MORE_COLUMNS: [&str; 13] = [
     "sink_size", "min_seqlen_q", "rotary_dim", "has_seqstart_q_ptr", "has_seqstart_k_ptr",
     "has_seqlen_q_ptr", "has_seqlen_k_ptr", "has_cu_seqlen_q_ptr", "has_cu_seqlen_k_ptr",

@@ -49,7 +49,7 @@ enum Number {
 use Number::{One, PermuteN, RepeatM, RepeatN, ScaleK, ScaleM, ScaleN, StepsA, StepsB, Version};
 
 impl Number {
-    /// What messages call it, the least and the largest.
+    /// The number's name in messages, with its least and largest value.
     fn bounds(self) -> (&'static str, [i64; 2]) {
         let any = [1, MAX_KERNEL_EXTENT.into()];
         match self {
@@ -272,7 +272,7 @@ impl Family {
         self.parts.contains(&STORE)
     }
 
-    /// What all its kernels have, without what names say.
+    /// The fields that all kernels of the family have, without those that names state.
     fn kernel(&self) -> GemmKernel {
         let variant =
             GemmVariant { batched: self.batched, library: GemmLibrary::Aiter, ..GemmVariant::USUAL };

@@ -36,7 +36,7 @@ const fn quant(prefix: &'static str, grouped: bool, mode: QuantMode) -> Family {
     Family { prefix, grouped, quant: Some(mode), ..PLAIN }
 }
 
-/// What the names of Triton's kernels begin with; the rest is as for the tile engine's.
+/// The beginning of the names of Triton's kernels; the rest is as for the tile engine's.
 pub(super) const TRITON: &str = "triton_gemm";
 
 /// All families with a prefix of their own, in search order.

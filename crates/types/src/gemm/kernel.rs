@@ -127,12 +127,12 @@ impl GemmKernel {
             && self.layout == problem.layout
     }
 
-    /// Of AITER's kernels, whether it is CK's, whose names say which threads store the result, not CK Tile's.
+    /// Whether a kernel of AITER's is CK's, whose names say which threads store the result, not CK Tile's.
     pub const fn is_classic(&self) -> bool {
         self.variant.storers[0] > 0
     }
 
-    /// What problems ask for that it computes; of a batch, one.
+    /// The request of the problems that the kernel computes; for a batch, of one GEMM.
     pub fn request(&self) -> GemmRequest {
         let GemmVariant { batched, stream_k, quant, .. } = self.variant;
         let plain = GemmRequest {
@@ -175,7 +175,7 @@ impl GemmKernel {
         self.variant.quant.map_or(Ok(()), |quant| quant.validate())
     }
 
-    /// What the problem would have to ask for, for the first thing in which they differ.
+    /// The first difference between kernel and problem, in words, with what the problem would have to request.
     pub fn misfit(&self, problem: &GemmProblem) -> Option<String> {
         if self.matches_request(problem) {
             return None;

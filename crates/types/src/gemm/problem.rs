@@ -151,7 +151,7 @@ pub(crate) fn from_given(
     Ok(given.complete(&usual))
 }
 
-/// What a plain GEMM lacks is left out, so that its text stays unchanged.
+/// The text of a problem, without the fields that a plain GEMM lacks, so that a plain GEMM's text stays unchanged.
 impl fmt::Display for GemmProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         field::write_pairs(self, f)?;

@@ -15,7 +15,7 @@ use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;
 use crate::vocab::{Pipeline, QuantMode};
 
-/// What names begin with.
+/// The beginning of names.
 pub(super) const PREFIX: &str = "gemm_quant_";
 
 /// Profiles: what has scales, the pipeline, and whether scales of A and of B are stored as they are read.
@@ -31,7 +31,7 @@ const PROFILES: [(&str, QuantMode, Pipeline, [bool; 2]); 9] = [
     ("tensor", QuantMode::Tensor, Pipeline::CompV3, [false; 2]),
 ];
 
-/// What operands without groups have in names.
+/// The group in names for operands without groups.
 const NO_GROUP: Mnk = Mnk::new(1, 1, 1);
 
 /// Reads a name after its prefix.
@@ -174,7 +174,7 @@ mod tests {
         assert!(error.reason.starts_with("found 'fp64' for the types"), "{error}");
     }
 
-    /// Where other kernels have `persistent`, these have which scales are shuffled.
+    /// Kernels with scales have in their names which scales are shuffled, where other kernels have `persistent`.
     #[test]
     fn flags_of_the_tile_engine_are_about_scales() {
         let tile = "128x128x128_2x2x1_16x16x64";

@@ -8,7 +8,7 @@ use crate::shape::Mnk;
 use crate::vocab::{QuantMode, StreamKReduction};
 
 fields! {
-    /// What a GEMM problem asks for besides one plain GEMM, which is the default.
+    /// The request of a GEMM problem besides one plain GEMM, which is the default.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     GemmRequest by gemm_request {
         batch: u32 = 0, min: 0, names: ["batch" | "batch_count" | "B"] omit,

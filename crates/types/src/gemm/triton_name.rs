@@ -18,7 +18,7 @@ use crate::grammar::{NameWriter, Part};
 use crate::scan::{NameError, Scan};
 use crate::vocab::{GemmLibrary, Pipeline};
 
-/// In the order of names.
+/// Suffixes, in the order of names.
 pub(super) const SUFFIXES: [Part; 6] = [
     part("_stages", "stages", Number).from(1),
     part("_gm", "group_m", Number).from(1),
@@ -67,8 +67,8 @@ pub(super) fn validate(kernel: &GemmKernel) -> Result<(), InvalidField> {
     Err(InvalidField::new(field, found, expected))
 }
 
-/// What sets a kernel apart that nobody measures by default, in words: besides the suffixes one warp, more
-/// than eight, sides that are no powers of two, and instructions that are not 16 x 16.
+/// The words for traits that nobody measures by default: besides the suffixes one warp, more than eight, sides that
+/// are no powers of two, and instructions that are not 16 x 16.
 pub(super) fn words(kernel: &GemmKernel) -> Vec<String> {
     if kernel.variant.library != GemmLibrary::Triton {
         return Vec::new();

@@ -7,7 +7,7 @@ use crate::valid::{MAX_KERNEL_EXTENT, shape};
 use crate::vocab::{GemmLibrary, Major, QuantMode, StreamKReduction};
 
 fields! {
-    /// What sets a GEMM kernel apart from a plain one, besides the fields of [`super::GemmKernel`] itself.
+    /// Fields that set a GEMM kernel apart from a plain one, besides those of [`super::GemmKernel`] itself.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     GemmVariant by gemm_variant {
         batched: bool = false, min: 0, names: ["batched"],

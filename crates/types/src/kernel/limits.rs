@@ -6,8 +6,8 @@ use crate::limits::{Judged, ProductLimits, Refusal};
 use crate::problem::{Checked, Problem};
 use crate::vocab::{Arch, GemmLibrary};
 
-/// What a kernel needs of extents and splits ([`KernelKind::refusal`]), as far as this takes time to compute:
-/// for the select path.
+/// A kernel's limits on extents and splits ([`KernelKind::refusal`]), as far as they take time to compute: for the
+/// select path.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits(Judged);
 
@@ -39,7 +39,7 @@ impl KernelKind {
         parts == 1 || !problem.has_usual_choice() || self.library() != Some(GemmLibrary::Aiter)
     }
 
-    /// What the kernel needs of extents and splits.
+    /// The kernel's limits on extents and splits.
     pub fn limits(&self) -> Limits {
         Limits(each_operation!(self, Self(kernel) => kernel.judged()))
     }

@@ -67,8 +67,8 @@ impl Kernel {
     }
 }
 
-/// Of kernels that do not compute a problem, the first of those that agree with it in most fields: why that one
-/// does not compute it ([`Kernel::misfit`]) says best what is missing.
+/// The first of the kernels that agree with a problem in most fields, if none computes it: why that one does not
+/// ([`Kernel::misfit`]) says best what is missing.
 pub fn closest<'k>(kernels: impl IntoIterator<Item = &'k Kernel>, problem: &Problem) -> Option<&'k Kernel> {
     let (asked, values) = (Problem::fields(problem.op()), problem.values());
     let own = KernelKind::fields(problem.op()).iter();

@@ -18,7 +18,7 @@ use crate::operation::{KernelOf, Operation, OperationKernel as _};
 use crate::vocab::{Arch, Direction, Dtype, GemmLibrary, Op};
 
 crate::operation_enum! {
-    /// What a kernel is, apart from its name.
+    /// The fields of a kernel, without its name.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     #[allow(clippy::large_enum_variant)] // pools are homogeneous, so nothing is gained by a box
     pub enum KernelKind(KernelOf);
@@ -29,7 +29,7 @@ crate::operation_enum! {
 pub struct Kernel {
     /// The name, as its registry or file spells it.
     pub name: String,
-    /// What it is.
+    /// The kernel's operation and fields.
     pub kind: KernelKind,
 }
 
@@ -57,7 +57,7 @@ impl KernelKind {
         Operation::get(op).kernel
     }
 
-    /// What a workgroup handles in one step: rows, columns and depth, of attention's first product.
+    /// The tile that a workgroup handles in one step: rows, columns and depth, of attention's first product.
     pub fn tile(&self) -> Mnk {
         each_operation!(self, Self(kernel) => kernel.step())
     }
@@ -89,7 +89,7 @@ impl KernelKind {
         each_operation!(self, Self(kernel) => kernel.arch)
     }
 
-    /// What it has besides types, shapes and pipeline: the suffixes of its longest name, such as `dsb` or
+    /// The kernel's traits besides types, shapes and pipeline: the suffixes of its longest name, such as `dsb` or
     /// `gm2`, and the words for wave mode and epilogue if not the defaults.
     pub fn suffixes(&self) -> Vec<String> {
         each_operation!(self, Self(kernel) => kernel.suffixes())

@@ -15,9 +15,9 @@ use crate::sheet::Text;
 use crate::sheet::csv::LONGEST;
 use crate::vocab::QuantMode;
 
-/// What stands behind the problem.
+/// The words behind the problem.
 const UNTUNED: &str = "not found tuned config";
-/// What the problem stands behind.
+/// The words in front of the problem.
 const SHAPE: &str = "shape is";
 
 /// AITER's tables, and what the problems of each ask for: scales, a shuffled B, a batch.

@@ -11,7 +11,7 @@ use crate::sheet::json::JsonFault;
 use crate::sheet::{CsvFault, HeaderError, SheetFault};
 use crate::vocab::{Op, UnknownWord};
 
-/// What is wrong with a file of problems, or with a line of it.
+/// A fault in a file of problems, or in a line of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemLineFault {
     /// An unknown operation.
@@ -41,7 +41,7 @@ pub enum ProblemLineFault {
 }
 
 impl ProblemLineFault {
-    /// What is wrong with a row or a line.
+    /// The fault of a row or a line.
     pub(super) fn at(fault: CsvFault) -> Fault {
         match fault {
             CsvFault::Unreadable(error) => (None, error.into()),
@@ -51,7 +51,7 @@ impl ProblemLineFault {
         }
     }
 
-    /// What is wrong with JSON.
+    /// The fault of JSON.
     pub(super) fn in_json(fault: JsonFault) -> Fault {
         (Some(fault.line), Self::Row(fault.reason))
     }

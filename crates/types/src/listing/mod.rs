@@ -45,11 +45,11 @@ pub struct ProblemList {
     /// The problems, at least one. Repeated ones count once, except in a table without kernels, where each
     /// row counts.
     pub problems: Vec<ListedProblem>,
-    /// What was skipped.
+    /// The problems and lines that were skipped.
     pub passed: Skipped,
 }
 
-/// What a reader of a file of problems skipped.
+/// Counts of what a reader of a file of problems skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Skipped {
     /// Problems of other operations.
@@ -85,7 +85,7 @@ pub struct ProblemListError {
     pub list: String,
     /// The line, from 1, if the error is in one line.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// The fault in the file or line.
     pub fault: ProblemLineFault,
 }
 
@@ -172,11 +172,11 @@ pub struct ProblemReader<'a> {
     numbers: HashMap<u64, [u64; 2]>,
     /// Whether there was a problem.
     any: bool,
-    /// What was skipped so far.
+    /// The problems and lines that were skipped so far.
     pub passed: Skipped,
 }
 
-/// What is read of a file.
+/// The problems to read from a file, and their defaults.
 struct Request {
     op: Op,
     defaults: ProblemDefaults,
@@ -186,7 +186,7 @@ struct Request {
     by_kernels: bool,
 }
 
-/// Where problems are read, by the format of the file.
+/// The reader of problems for the format of the file.
 #[allow(clippy::large_enum_variant)] // a reader has one
 enum ProblemSource<'a> {
     Lines(PairLines<'a>),

@@ -91,7 +91,7 @@ impl MoeKernel {
         other.map(|own| format!("it ends with another function (activation={own})"))
     }
 
-    /// What one of CK's kernels needs of extents: they pad neither columns nor depth, and stage 1 has columns of
+    /// The refusal of extents by one of CK's kernels: they pad neither columns nor depth, and stage 1 has columns of
     /// gate and up weights side by side. Triton's mask what their tiles do not divide.
     pub(crate) fn refusal(&self, _: Option<&ProductLimits>, problem: &MoeProblem) -> Option<Refusal> {
         if self.library == GemmLibrary::Triton {
@@ -148,7 +148,7 @@ impl MoeKernel {
         name::validate(self)
     }
 
-    /// What it has besides types, shapes and pipeline.
+    /// The kernel's traits besides types, shapes and pipeline, as words.
     pub(crate) fn suffixes(&self) -> Vec<String> {
         name::words(self)
     }

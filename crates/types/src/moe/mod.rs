@@ -29,10 +29,10 @@ use crate::operation::{Operation, OperationKernel, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::{Dtype, GemmLibrary, MoeStage};
 
-/// What a table of measurements always has.
+/// The columns that a table of measurements always has.
 const COLUMNS: &[&str] = &["stage", "tokens", "experts", "topk", "n", "k"];
 
-/// What is known of the routing.
+/// The columns of the routing.
 const ROUTING: &[&str] = &["active", "largest", "tiles_16", "tiles_32", "tiles_64", "tiles_128", "tiles_256"];
 
 impl OperationProblem for MoeProblem {

@@ -16,9 +16,9 @@ use crate::grammar::{NameReader, NameWriter, Part, PartForm};
 use crate::scan::{NameError, Scan};
 use crate::vocab::{Dtype, GemmLibrary, MoeStage};
 
-/// What the names of Triton's kernels begin with.
+/// The beginning of the names of Triton's kernels.
 const TRITON: &str = "triton_moe_";
-/// What the names of CK's kernels begin with, before the number of the stage.
+/// The beginning of the names of CK's kernels, before the number of the stage.
 const CK: &str = "moe_ck2stages_gemm";
 /// Threads of a wave of CK's kernels.
 const WAVE: u32 = 64;
@@ -208,13 +208,13 @@ pub(super) fn validate(kernel: &MoeKernel) -> Result<(), InvalidField> {
     }
 }
 
-/// What only Triton's kernels have.
+/// The words of traits that only Triton's kernels have.
 fn words_of_triton(kernel: &MoeKernel) -> Vec<String> {
     let own = [part("_group", "group_m", Number), part("_stages", "stages", Number)];
     NameWriter::words(kernel, own.into_iter().chain(TRITON_SUFFIXES), &MoeKernel::USUAL)
 }
 
-/// What only CK's kernels have.
+/// The words of traits that only CK's kernels have.
 fn words_of_ck(kernel: &MoeKernel) -> Vec<String> {
     let [.., epilogue, version, nswizzle, quant, weighted] = CK_PARTS;
     let own = [part("_gemm", "stage", Word), epilogue, version, nswizzle, quant, weighted, ACTIVATION[0]];
@@ -223,7 +223,7 @@ fn words_of_ck(kernel: &MoeKernel) -> Vec<String> {
     words
 }
 
-/// What sets a kernel apart besides types and shapes.
+/// The words that set a kernel apart besides types and shapes.
 pub(super) fn words(kernel: &MoeKernel) -> Vec<String> {
     if kernel.library == GemmLibrary::Triton {
         NameWriter::words(kernel, TRITON_SUFFIXES, &MoeKernel::USUAL)

@@ -11,7 +11,7 @@ pub struct PoolError {
     pub line: Option<u64>,
     /// The field, such as `kernels[3].signature.op`.
     pub field: Option<String>,
-    /// What is wrong there.
+    /// The fault at this position.
     pub reason: String,
     /// Whether the file cannot be opened or read.
     pub is_unreadable: bool,

@@ -12,7 +12,7 @@ use crate::field::{self, Kind};
 use crate::kernel::{Kernel, KernelKind};
 use crate::vocab::Op;
 
-/// What an export holds besides the kernels.
+/// Values of an export besides the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportOptions<'a> {
     /// The registry's name in the export.

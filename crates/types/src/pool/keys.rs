@@ -14,7 +14,7 @@ use crate::vocab::{Arch, Op};
 pub(super) struct RawKernel {
     pub(super) name: Option<String>,
     pub(super) identifier: Option<String>,
-    /// What it computes, and how, whose keys depend on the operation.
+    /// The kernel's signature and algorithm, whose keys depend on the operation.
     pub(super) signature: Option<Strict>,
     pub(super) algorithm: Option<Strict>,
     pub(super) arch: Option<String>,
@@ -35,11 +35,11 @@ type KeyGroups = &'static [(&'static str, Keys)];
 pub(super) struct KernelKeys {
     /// The form of those that are not the field of that name.
     pub(super) forms: &'static [(&'static str, KeyForm)],
-    /// What CK's registry exports.
+    /// The keys that CK's registry exports.
     pub(super) export: KeyGroups,
-    /// What upstream's builder writes.
+    /// The keys that upstream's builder writes.
     pub(super) config: KeyGroups,
-    /// By which words a registry's kernels are counted.
+    /// The words by which a registry's kernels are counted.
     pub(super) statistics: &'static [(&'static str, Keys)],
     /// The version of a registry's export, if it has one; then it has a time, too.
     pub(super) export_version: Option<&'static str>,
@@ -49,7 +49,7 @@ pub(super) struct KernelKeys {
     pub(super) may_be_unknown: fn(&str) -> bool,
 }
 
-/// What a key of a kernel holds.
+/// The form of a key of a kernel.
 #[derive(Clone, Copy)]
 pub(super) enum KeyForm {
     /// The field of that name, or its word of CK's (see [`KernelJson::word`]).
@@ -58,7 +58,7 @@ pub(super) enum KeyForm {
     Joined(&'static str),
     /// Three fields, this one first, as an object with `m`, `n` and `k`.
     Shape(&'static str),
-    /// As many fields as an array. CK's keys do not have one of zeros.
+    /// This many fields, this one first, as an array. CK's keys do not have one of zeros.
     Array(&'static str, usize),
 }
 

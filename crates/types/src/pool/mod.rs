@@ -66,8 +66,8 @@ impl Pool {
         Self::read_on(path, None)
     }
 
-    /// Reads a file without the rows whose column `gfx`, which AITER's tables have, is another architecture.
-    /// Without one, a kernel is of that of its rows, if it is one.
+    /// Reads a file without the rows whose column `gfx`, which AITER's tables have, is another architecture. Without
+    /// an architecture, a kernel is of the architecture of its rows, if they have only one.
     pub fn read_on(path: impl AsRef<Path>, arch: Option<Arch>) -> Result<Self, PoolError> {
         let path = path.as_ref();
         let label = path.display().to_string();
@@ -200,7 +200,7 @@ struct Builder {
     kernels: Vec<Arc<Kernel>>,
     /// The names of those with a time.
     measured: HashSet<String>,
-    /// What is wrong with a kernel in JSON, whose reader's own errors are only text.
+    /// The fault of a kernel in JSON, kept here because the reader's own errors are only text.
     fault: Option<PoolError>,
 }
 

@@ -84,7 +84,7 @@ impl Problem {
         each_operation!(self, Self(problem) => problem.weight())
     }
 
-    /// What counts and the problem does not say, as a set of fields: whoever chooses assumes something there.
+    /// The fields that count and that the problem leaves open: whoever chooses assumes a value there.
     #[inline]
     pub fn unknown(&self) -> FieldSet {
         let name = each_operation!(self, Self(problem) => problem.unknown());
@@ -104,7 +104,7 @@ impl Problem {
         field::position(fields, name).map(|index| (&fields[index], self.values()[index]))
     }
 
-    /// What it asks for, in a few words for messages.
+    /// The problem in a few words, for messages.
     pub fn summary(&self) -> String {
         each_operation!(self, Self(problem) => problem.summary())
     }

@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(Splits::new(&many).unwrap_err().to_string(), "splits: found 17 numbers, expected 1 to 16");
     }
 
-    /// Where the choice is left, the text says so in a word, and reads back.
+    /// The text of a problem that leaves the choice open has a word for it, and reads back.
     #[test]
     fn auto_is_a_number_of_parts_where_there_are_any() {
         let parse =

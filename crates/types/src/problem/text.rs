@@ -61,7 +61,7 @@ pub(crate) fn text_keys(op: Op) -> &'static [&'static str] {
     &KEYS[op as usize]
 }
 
-/// What stands between pairs.
+/// Whether a character separates pairs.
 pub(crate) fn separates(c: char) -> bool {
     c == ',' || c.is_whitespace()
 }
@@ -413,7 +413,7 @@ mod tests {
     }
 
     proptest! {
-        /// In the order in which they are printed, as logs and stores hold them, and in any other.
+        /// Texts with fields in the order in which they are printed, as logs and stores hold them, and in any other.
         #[test]
         fn texts_read_back_and_words_tell_problems_apart(
             pair in (0..Op::ALL.len()).prop_flat_map(|op| (problems(Op::ALL[op]), problems(Op::ALL[op]))),

@@ -110,7 +110,7 @@ impl Column {
 /// The names of a table's columns, and which of them were requested.
 pub struct Columns<'a> {
     file: &'a str,
-    /// What the names are, as errors begin: the header of a table, or nothing for the keys of an object.
+    /// The beginning of errors about names: `header: ` for a table, nothing for the keys of an object.
     prefix: &'static str,
     names: &'a [String],
     asked: Vec<&'static str>,

@@ -140,7 +140,7 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     }
 }
 
-/// As [`check_columns`], for a table that need not spell out its problems.
+/// Checks the names of a table as [`check_columns`] does, but the table need not spell out its problems.
 pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
     check_line(op, columns)?;
     let header = Header::new(op, columns, also)?;
@@ -207,7 +207,7 @@ pub(super) fn check_alike(columns: &[&str], asked: &[&'static str]) -> Result<Ve
 struct Header<'a> {
     op: Op,
     columns: &'a [&'a str],
-    /// What the caller reads besides.
+    /// Further columns that the caller reads.
     also: &'a [&'static str],
     /// Other operations of which it has problems, too.
     others: Vec<Op>,

@@ -24,7 +24,7 @@ pub struct JsonText<'a> {
     is_inside: bool,
 }
 
-/// What is wrong with a text of JSON, and where.
+/// A fault in a text of JSON, and its position.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason} at line {line} column {column}")]
 pub struct JsonFault {
@@ -32,7 +32,7 @@ pub struct JsonFault {
     pub line: u64,
     /// The column, from 1.
     pub column: u64,
-    /// What is wrong.
+    /// The fault.
     pub reason: String,
 }
 
@@ -162,7 +162,7 @@ impl<'a> JsonText<'a> {
         })
     }
 
-    /// What was not read yet, and how many lines are before it.
+    /// The rest of the text that was not read yet, and the number of lines before it.
     pub(crate) fn into_rest(self) -> (Text<'a>, u64) {
         (self.bytes.text, self.bytes.line - 1)
     }

@@ -32,12 +32,12 @@ pub use open::{Format, Opened, Text};
 pub struct SheetError {
     /// The file's name.
     pub file: String,
-    /// What is wrong.
+    /// The fault in the file.
     #[source]
     pub fault: SheetFault,
 }
 
-/// What is wrong with a file of rows.
+/// A fault in a file of rows.
 #[derive(Debug, thiserror::Error)]
 pub enum SheetFault {
     /// The file cannot be read.

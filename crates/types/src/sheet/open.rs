@@ -35,7 +35,7 @@ pub struct Opened<'a> {
     pub beginning: String,
     /// The lines up to that one.
     head: Vec<u8>,
-    /// Where in them it begins.
+    /// The index in `head` of that line's first byte.
     row: usize,
     rest: Text<'a>,
 }

@@ -2,7 +2,7 @@
 //! places here.
 
 vocabulary! {
-    /// What a caller wants of attention.
+    /// The operation of attention that a caller requests.
     FmhaApi, "attention API" {
         Fwd = "fwd", FwdPagedkv = "fwd_pagedkv", FwdSplitkv = "fwd_splitkv", FwdAppendkv = "fwd_appendkv",
         BatchPrefill = "batch_prefill", Bwd = "bwd",
@@ -10,7 +10,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What one kernel of attention does.
+    /// The stage of attention that one kernel computes.
     FmhaFamily, "attention family" {
         Fwd = "fwd", FwdPagedkv = "fwd_pagedkv", FwdSplitkv = "fwd_splitkv",
         FwdSplitkvCombine = "fwd_splitkv_combine", FwdAppendkv = "fwd_appendkv",
@@ -36,7 +36,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What is added to the scores.
+    /// The bias that is added to the scores.
     FmhaBias, "attention bias" {
         No = "no" | "0", Elementwise = "bias" | "elementwise" | "elementwise_bias" | "1",
         Alibi = "alibi" | "2",

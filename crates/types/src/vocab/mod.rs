@@ -112,7 +112,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Where a measured winner comes from.
+    /// The kind of measurement from which a winner comes.
     WinnerSource, "source" {
         /// All supported kernels were measured:
         Search = "search",
@@ -177,7 +177,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What a convolution kernel assumes about its problem.
+    /// The assumption of a convolution kernel about its problem.
     Specialization, "specialization" {
         Default = "default", Filter1x1Pad0 = "filter1x1_pad0",
         Filter1x1Stride1Pad0 = "filter1x1_stride1_pad0", Filter3x3 = "filter3x3",
@@ -212,7 +212,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What a GEMM kernel does to its result, element by element.
+    /// The operation of a GEMM kernel on each element of its result.
     Elementwise, "elementwise operation" {
         PassThrough = "PassThrough" | "", Add = "Add", Multiply = "Multiply", MultiDAdd = "MultiDAdd",
         MultiDMultiply = "MultiDMultiply", Relu = "Relu", Gelu = "Gelu", Clamp = "Clamp", Sigmoid = "Sigmoid",

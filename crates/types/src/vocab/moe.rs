@@ -9,7 +9,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What shares a scale: nothing, a tensor, a row, 32 elements, a block (AITER's `QuantType`).
+    /// The elements that share a scale: none, a tensor, a row, 32 elements, a block (AITER's `QuantType`).
     MoeQuant, "quantisation of a mixture of experts" {
         None = "none" | "No" | "QuantType.No",
         Tensor = "tensor" | "per_Tensor" | "QuantType.per_Tensor",
@@ -28,7 +28,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What CK's two-stage kernels do to their results (`CDEElementOp`).
+    /// The operation of CK's two-stage kernels on their results (`CDEElementOp`).
     MoeEpilogue, "epilogue of a mixture of experts" {
         TypeCast = "TypeCast", TypeCastExpertWeight = "TypeCastExpertWeight", MulAbScale = "MulABScale",
         MulAbScaleExpertWeight = "MulABScaleExpertWeight", MulAbScaleWint4 = "MulABScaleWint4",

@@ -78,7 +78,7 @@ const AFTER_LONG: &str = "the end or, in this order and only when not the defaul
                           _wg{N}, _gm{N}, _dsb, _2stage, a specialization, _explicit_gemm, \
                           _streamk_{reduction}, _persistent, _large_tensor";
 
-/// What a name states.
+/// A kernel by its name, with the fields that the name states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvName {
     /// The kernel, with the defaults that [`ConvKernel::parse_name`] documents.
@@ -183,9 +183,9 @@ impl ConvKernel {
     /// | long | `grouped_conv_fwd_bf16_nhwgc_2d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16` | [`ConvKernel::decl_name`], [`ConvKernel::long_name`] |
     /// | dsl | `grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x64x64` | CK DSL's tools; waves 2x2x1 |
     ///
-    /// What a name leaves out: all three operands have its dtype; layout `nwgc`, `nhwgc` or `ndhwgc` by the
-    /// number of dimensions; waves, instruction tile and vector widths as [`ConvTile::new`] says for the
-    /// tile; scheduler `intrawave`; epilogue `cshuffle`; all counts 1; all flags off; arch not known.
+    /// Defaults of what a name leaves out: all three operands have its dtype; layout `nwgc`, `nhwgc` or `ndhwgc` by
+    /// the number of dimensions; waves, instruction tile and vector widths as [`ConvTile::new`] says for the tile;
+    /// scheduler `intrawave`; epilogue `cshuffle`; all counts 1; all flags off; arch not known.
     pub fn parse_name(name: &str) -> Result<Self, NameError> {
         ConvName::parse(name).map(|name| name.kernel)
     }
@@ -202,7 +202,7 @@ impl ConvKernel {
             .text
     }
 
-    /// What the C++ declaration prints: the long name without suffixes.
+    /// The name that the C++ declaration prints: the long name without suffixes.
     pub fn decl_name(&self) -> String {
         self.declared().text
     }
@@ -220,7 +220,7 @@ impl ConvKernel {
         self.declared().other(&LONG_SUFFIXES, &usual).other(&[PERSISTENT, LARGE_TENSOR], &usual).text
     }
 
-    /// What its long name has besides types, shapes and pipeline.
+    /// The words of the kernel's long name besides types, shapes and pipeline.
     pub(crate) fn suffixes(&self) -> Vec<String> {
         let parts = [SCHEDULER, EPILOGUE].into_iter().chain(LONG_SUFFIXES).chain([PERSISTENT, SPLIT_IMAGE]);
         NameWriter::words(self, parts, &self.without_suffixes())

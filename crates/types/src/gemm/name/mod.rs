@@ -54,7 +54,7 @@ const SPARSE: Part = part("_sparse", "structured_sparsity", Mark);
 const PRESHUFFLE: Part = part("_preshuffle", "preshuffle", Mark);
 const BATCHED: Part = part("_batched", "batched", Mark);
 const GROUPED: Part = part("_grouped", "grouped", Mark);
-/// What tells the kernels of a pool apart besides types, shapes and pipeline.
+/// The suffixes that tell the kernels of a pool apart besides types, shapes and pipeline.
 const SUFFIXES: [Part; 18] = [
     SCHEDULER,
     EPILOGUE,
@@ -76,13 +76,13 @@ const SUFFIXES: [Part; 18] = [
     part("_preshufflebq", "shuffled_scales_b", Mark),
 ];
 
-/// What [`GemmKernel::parse_name`] understood, and the rest.
+/// The kernel that [`GemmKernel::parse_name`] read, and the rest of the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedGemmName {
     /// The kernel.
     pub kernel: GemmKernel,
-    /// What follows the known suffixes: empty, or text that begins with `_`. Upstream appends words of its
-    /// own (`_multid`), for which the kernel has no field.
+    /// The text behind the known suffixes: empty, or with `_` at its beginning. Upstream appends words of its own
+    /// (`_multid`), for which the kernel has no field.
     pub tail: String,
 }
 
@@ -108,14 +108,14 @@ impl GemmKernel {
     /// Vector widths may appear anywhere in the name; `_vec` and a digit that do not continue as three
     /// numbers are an error. Without them the widths are 0, the kernel's own.
     ///
-    /// What no name contains: B has A's type, C the type that follows from A
+    /// Fields that no name contains: B has A's type, C the type that follows from A
     /// ([`Dtype::result`](crate::vocab::Dtype::result)), sums are kept in
     /// [`Dtype::accumulator`](crate::vocab::Dtype::accumulator); `block_size` is 0 (not known) until
-    /// [`GemmKernel::set_arch`]; `double_buffer` follows from the pipeline; one wave group; no transposes. A
-    /// name `gemm_multi_d_…` without the operation has two D tensors and adds them, as in upstream's own
-    /// reader. Quantised kernels whose names have no flags pad the depth, but those with scales of both
-    /// operands do so only when the scales of B alone are shuffled; if both operands have scales, C is
-    /// transposed when B alone is shuffled; two workgroups of pipeline `preshuffleb` share a compute unit.
+    /// [`GemmKernel::set_arch`]; `double_buffer` follows from the pipeline; one wave group; no transposes. A name
+    /// `gemm_multi_d_…` without the operation has two D tensors and adds them, as in upstream's own reader. Quantised
+    /// kernels whose names have no flags pad the depth, but those with scales of both operands do so only when the
+    /// scales of B alone are shuffled; if both operands have scales, C is transposed when B alone is shuffled; two
+    /// workgroups of pipeline `preshuffleb` share a compute unit.
     pub fn parse_name(name: &str) -> Result<ParsedGemmName, NameError> {
         let mut scan = Scan::whole(name)?;
         if aiter_name::begins(name) {
@@ -239,7 +239,7 @@ impl GemmKernel {
         }
     }
 
-    /// What it has besides types, shapes and pipeline, as its longest name says it.
+    /// The kernel's traits besides types, shapes and pipeline, as the words of its longest name.
     pub(crate) fn suffixes(&self) -> Vec<String> {
         let GemmVariant { library, quant, .. } = self.variant;
         let library = Some(library).filter(|library| *library != GemmLibrary::Ck);

@@ -44,7 +44,7 @@ pub struct Checkpoint {
     pub block: Option<[u32; 2]>,
     /// Whether each channel of the weights has a scale.
     pub per_channel: bool,
-    /// What the tables assume about the weights, if they differ from the file.
+    /// The assumption of the tables about the weights, if they differ from the file.
     pub note: Option<&'static str>,
 }
 

@@ -149,7 +149,7 @@ impl TableKey {
     }
 }
 
-/// What follows a table's device in its name.
+/// The parts of a table's name behind the device.
 const PARTS: [&str; 3] = [",dtype=", ",block_shape=", ",per_channel_quant="];
 
 fn fault(field: &str, found: impl Display, expected: impl Into<String>) -> InvalidField {
@@ -162,7 +162,7 @@ struct NameScan<'a> {
 }
 
 impl<'a> NameScan<'a> {
-    /// What follows a word, to the next comma.
+    /// The text behind a word, to the next comma.
     fn part(&mut self, word: &str, field: &str) -> Result<&'a str, InvalidField> {
         let rest = self
             .rest
@@ -181,7 +181,7 @@ impl<'a> NameScan<'a> {
         whole(part).ok_or_else(|| fault(field, format_args!("'{part}'"), "a number above 0"))
     }
 
-    /// What follows a comma and a word, if they are next.
+    /// The text behind a comma and a word, if they are next.
     fn optional(&mut self, word: &str) -> Option<&'a str> {
         self.rest.strip_prefix(',').filter(|rest| rest.starts_with(word))?;
         self.rest = &self.rest[1..];

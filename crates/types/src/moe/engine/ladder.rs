@@ -29,7 +29,7 @@ pub const TOKENS: [u32; 38] = [
 /// A configuration with its time at each token count.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// What the caller calls it.
+    /// The caller's number for the configuration.
     pub id: usize,
     /// Its times, in any unit; infinite where it cannot run.
     pub times: Vec<f64>,
@@ -70,7 +70,7 @@ pub fn choose_configs(tokens: &[u32], groups: &[LadderGroup], keys: &[u32]) -> V
 /// A loss that more keys need not avoid.
 const ENOUGH: f64 = 1e-3;
 
-/// What configurations lose.
+/// The losses of configurations.
 struct Losses<'a> {
     tokens: &'a [u32],
     /// The candidates of each stage of each group.
@@ -208,7 +208,7 @@ mod tests {
         times.iter().enumerate().map(of).collect()
     }
 
-    /// What a table loses, by the engines' own lookup.
+    /// The loss of a table, by the engines' own lookup.
     fn lost(tokens: &[u32], groups: &[LadderGroup], keys: &[LadderKey]) -> f64 {
         let time = |id: usize, at: usize| groups[id].stages[0][0].times[at];
         let of = |at: usize| {

@@ -9,7 +9,7 @@ use super::words::QuantTypes;
 /// A model with experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownModel {
-    /// What it is called.
+    /// The model's name.
     pub name: &'static str,
     /// Experts.
     pub experts: u32,

@@ -111,7 +111,7 @@ mod tests {
         ConfigTable::from_json(&object).map_err(|error| error.to_string())
     }
 
-    /// As SGLang's tuner wrote it.
+    /// A table as SGLang's tuner wrote it.
     #[test]
     fn a_table_is_written_as_it_was_read() {
         let text = "{\n    \"1\": {\n        \"BLOCK_SIZE_M\": 16,\n        \"BLOCK_SIZE_N\": 64,\n        \

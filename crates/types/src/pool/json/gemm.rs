@@ -8,7 +8,7 @@ use crate::pool::error::quoted;
 use crate::pool::keys::{KernelJson, KernelKeys, KeyForm, RawKernel};
 use crate::vocab::{Arch, Elementwise, Major};
 
-/// What describes a GEMM kernel besides its fields.
+/// The name of a GEMM kernel in JSON, and the kernel that it states.
 struct Identity {
     name: String,
     kernel: GemmKernel,

@@ -54,7 +54,8 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// What a name says; `states` knows whether it does so of a field with that value, or leaves it out.
+    /// The fields that a name states; `states` tells whether the name states a field with that value or leaves it
+    /// out.
     pub(super) fn new(kind: &KernelKind, name: &'a str, states: &'a dyn Fn(&str, i64) -> bool) -> Self {
         Self { op: kind.op(), name, states, values: kind.values() }
     }

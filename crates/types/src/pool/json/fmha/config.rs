@@ -9,7 +9,8 @@ use crate::pool::PoolError;
 use crate::pool::json::part::{Fields, Part, part, typed};
 use crate::vocab::Arch;
 
-/// What it computes, and how. Every key has a default, and an unknown one would change the kernel.
+/// The keys of a kernel's signature and of its algorithm. Every key has a default, and an unknown one would change
+/// the kernel.
 const SIGNATURE: &str = "family data_type mode vlayout hdim_q hdim_v mask bias lse dropout dropout_variant \
     qscale rope logits paged_kv fp8_static_quant skip_min_seqlen_q sink dbias store_randval deterministic \
     kv_memory_layout kv_lookup_table page_size";
