@@ -78,7 +78,7 @@ thread_local! {
 struct Rows {
     values: Vec<f64>,
     scores: Vec<f64>,
-    /// For each column whether rows differ in it, as a mask: those that tell kernels apart.
+    /// A mask of the columns in which rows differ: those that tell kernels apart.
     differs: Vec<u64>,
     /// The row that hipDNN will probably request next.
     next: usize,

@@ -29,7 +29,7 @@ impl Failure {
         Self::new(CkStatus::NullPointer, format_args!("{what} is NULL"))
     }
 
-    /// For results of library calls, in `map_err`.
+    /// Turns the error of a library call into a failure with this status, for `map_err`.
     pub(super) fn of<E: Display>(status: CkStatus) -> impl FnOnce(E) -> Self {
         move |error| Self::new(status, error)
     }

@@ -129,7 +129,7 @@ impl Callbacks {
         Self { hooks, kernel, is_added: AtomicBool::new(false) }
     }
 
-    /// What the callbacks receive.
+    /// The context that the callbacks receive.
     const fn context(&self) -> *mut c_void {
         if self.hooks.context.is_null() { self.hooks.user } else { self.hooks.context }
     }

@@ -23,7 +23,7 @@ pub trait AsC: Sized {
     /// C's form of it.
     type C: Copy;
 
-    /// What the header adds to a field's documentation; what ends with a colon stands before it.
+    /// The header's addition to a field's documentation; a text that ends with a colon stands before it.
     fn note() -> String {
         String::new()
     }
@@ -34,7 +34,7 @@ pub trait AsC: Sized {
 
 /// A record whose C struct is made of its table.
 pub(super) trait Mirrored: AsC {
-    /// What the header says about the struct.
+    /// The header's description of the struct.
     fn describe() -> CStruct;
 }
 
@@ -47,7 +47,7 @@ pub(super) trait FromC: AsC {
     unsafe fn from_c(value: Self::C, member: Member<'_>) -> Result<Self, Failure>;
 }
 
-/// Where a value from C stands.
+/// The member of a C struct that a value is from, for errors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member<'a> {
     /// Its name.
@@ -56,7 +56,7 @@ pub(super) struct Member<'a> {
     pub(super) fields: &'static [Field],
     /// The status if the record cannot have the value.
     pub(super) status: CkStatus,
-    /// Where words are noted that a newer version of CK may have added; else they are failures.
+    /// A list for words that a newer version of CK may have added; without it, such words are failures.
     pub(super) unknown: Option<&'a RefCell<Vec<String>>>,
 }
 
@@ -78,7 +78,7 @@ impl Member<'_> {
     }
 }
 
-/// What the C header and the bindings declare of a struct.
+/// A struct as the C header and the bindings declare it.
 #[derive(Debug)]
 pub struct CStruct {
     /// Its Rust name.
@@ -100,7 +100,7 @@ pub struct CField {
     pub rust: &'static str,
     /// Its documentation.
     pub doc: String,
-    /// Where it is.
+    /// The field's offset in bytes.
     pub offset: usize,
     /// Whether it is a field of the record; one that is nested has its own.
     pub is_field: bool,
@@ -338,8 +338,8 @@ macro_rules! numbered {
 
 /// Words that are words in C, too, because CK adds some with each version.
 pub(super) trait Spelled: FromStr<Err = UnknownWord> {
-    /// What a kernel with a word that this library does not know counts as, where its registry is asked whether it
-    /// fits a problem; none if another word is another operation.
+    /// The word that stands in for one that this library does not know when a registry checks whether a kernel fits a
+    /// problem; `None` if another word is another operation.
     const STAND_IN: Option<Self>;
 
     fn spelled(&self) -> &'static CStr;

@@ -223,7 +223,7 @@ pub(super) struct MeasuringSlots {
 }
 
 impl MeasuringSlots {
-    /// With this device as the GPU.
+    /// The slots with this device as the GPU.
     pub(super) fn new(device: Owned) -> Self {
         Self { gpu: OnceLock::from(Ok(Bench::new(device, None))), host: OnceLock::new() }
     }

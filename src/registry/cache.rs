@@ -83,9 +83,9 @@ const NO_MODEL: u64 = 1 << 12;
 const UNIVERSAL: u64 = 1 << 13;
 const MAY_REFUSE: u64 = 1 << 14;
 const SURE: u64 = 1 << 15;
-/// What stands for no sureness.
+/// The value that stands for no sureness.
 const NOT_SURE: Sure = Sure { expected_loss: 0.0, chance: 0.0, sure_within: [0; 2] };
-/// From this bit on: the fields that are out of range, fewer than 48.
+/// The first bit of the fields that are out of range, which are fewer than 48.
 const OUTSIDE: u32 = 16;
 
 impl<'r> Selection<'r> {

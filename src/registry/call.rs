@@ -15,7 +15,7 @@ use crate::vocab::Arch;
 /// An answer; `None` of a source that leaves the problem to the next one. Errors are final.
 pub(super) type Answer<'r> = Option<Result<Selection<'r>, SelectError>>;
 
-/// What a source works with: a problem, and one state of the registry.
+/// A call of a source: a problem, and one state of the registry.
 #[derive(Clone, Copy)]
 pub(super) struct Call<'r, 's> {
     pub(super) registry: &'r Registry,
@@ -36,7 +36,7 @@ impl<'r, 's> Call<'r, 's> {
         Self { registry, state, problem: problem.among(&state.options().splits), measures }
     }
 
-    /// What is prepared for the state; the first use prepares it.
+    /// The data that are prepared for the state; the first use prepares them.
     pub(super) fn prepared(self) -> &'s Prepared {
         self.registry.prepared(self.state)
     }

@@ -102,7 +102,7 @@ impl Name {
     }
 }
 
-/// What a caller keeps of a registered kernel. It stays valid when the kernel is removed.
+/// A caller's copy of a registered kernel's name and user data. It stays valid when the kernel is removed.
 #[derive(Debug, Clone, Copy)]
 pub struct Registered<'r> {
     name: &'r Name,
@@ -171,7 +171,7 @@ pub struct NewKernel {
 }
 
 impl From<Kernel> for NewKernel {
-    /// Of normal priority, without callbacks.
+    /// A kernel of normal priority, without callbacks.
     fn from(kernel: Kernel) -> Self {
         Self { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None, unknown: None }
     }
@@ -202,14 +202,14 @@ impl Entry {
         Self { kernel: Arc::new(kernel), limits, number, priority, user, hooks, unknown }
     }
 
-    /// What callers keep of it; `names` are all names of its registry.
+    /// The part of the entry that callers keep; `names` are all names of its registry.
     pub(super) fn registered<'r>(&self, names: &'r boxcar::Vec<Name>) -> Registered<'r> {
         let may_refuse = self.hooks.as_ref().is_some_and(|hooks| hooks.may_refuse());
         Registered::new(&names[self.number.get()], self.user, may_refuse)
     }
 
-    /// What tells it apart from other kernels in the store: its name, and its fields if the name is free text
-    /// or leaves some out.
+    /// The text that identifies the kernel in the store: its name, and its fields if the name is free text or leaves
+    /// some out.
     pub(super) fn identity(&self) -> Cow<'_, str> {
         if Kernel::from_name(self.name()).is_ok_and(|named| named.kind == self.kernel.kind) {
             return self.name().into();
@@ -218,12 +218,12 @@ impl Entry {
         format!("{}\n{fields}", self.name()).into()
     }
 
-    /// What it is.
+    /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// What it is, shared with the pools of models.
+    /// The kernel, shared with the pools of models.
     pub(super) const fn shared_kernel(&self) -> &Arc<Kernel> {
         &self.kernel
     }

@@ -21,7 +21,7 @@ pub(super) struct Estimates {
     devices: PerDevice<PreparedEstimate>,
 }
 
-/// What depends on kernels and device alone.
+/// The part of the estimate that depends on kernels and device alone.
 pub(super) struct PreparedEstimate {
     pub(super) arch: Arch,
     pub(super) kernels: EstimatedKernels,

@@ -3,17 +3,17 @@
 use ck_select_types::index;
 
 index! {
-    /// Of a kernel among those of a registry, in the order of registration.
+    /// The index of a kernel among those of a registry, in the order of registration.
     pub(super) KernelIndex
 }
 
 index! {
-    /// Of a model among those of a state.
+    /// The index of a model among those of a state.
     pub(super) ModelIndex
 }
 
 index! {
-    /// Of a name among all that a registry ever had.
+    /// The index of a name among all that a registry ever had.
     pub(super) NameIndex
 }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::entry::{Entry, Priority};
 use super::index::KernelIndex;
 
-/// With fewer new kernels, each is put in its place; with more, the lists are sorted.
+/// The number of new kernels from which the lists are sorted; fewer are inserted one by one.
 const MANY: usize = 16;
 
 /// Kernels with different names.
 #[derive(Clone, Default)]
 pub(super) struct Kernels {
-    /// In the order of registration.
+    /// All kernels, in the order of registration.
     entries: Vec<Arc<Entry>>,
     by_name: Vec<KernelIndex>,
     /// The highest priority first, then in the order of registration.
@@ -25,7 +25,7 @@ impl Kernels {
         self.entries.len()
     }
 
-    /// In the order of registration.
+    /// All kernels, in the order of registration.
     pub(super) fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
     }
@@ -40,12 +40,13 @@ impl Kernels {
         Some((index, &self.entries[index.get()]))
     }
 
-    /// In the order of names, with their indices: pools in this order do not depend on that of registration.
+    /// All kernels in the order of names, with their indices: pools in this order do not depend on that of
+    /// registration.
     pub(super) fn by_name(&self) -> impl ExactSizeIterator<Item = (KernelIndex, &Arc<Entry>)> {
         self.by_name.iter().map(|&index| (index, &self.entries[index.get()]))
     }
 
-    /// The highest priority first, with their indices.
+    /// All kernels with their indices, the highest priority first.
     pub(super) fn by_priority(&self) -> impl Iterator<Item = (KernelIndex, &Arc<Entry>)> {
         self.by_priority.iter().map(|&index| (index, &self.entries[index.get()]))
     }
@@ -107,12 +108,12 @@ impl Kernels {
         before - self.entries.len()
     }
 
-    /// Where a name is in the order of names, or belongs.
+    /// The index of a name in the order of names, or the index where it belongs.
     fn search(&self, name: &str) -> Result<usize, usize> {
         self.by_name.binary_search_by(|index| self.entries[index.get()].name().cmp(name))
     }
 
-    /// Where a kernel is in the order of priorities, or belongs.
+    /// The index of a kernel in the order of priorities, or the index where it belongs.
     fn rank(&self, index: KernelIndex) -> usize {
         let own = key(&self.entries, index);
         self.by_priority.partition_point(|&other| key(&self.entries, other) < own)

@@ -43,7 +43,7 @@ pub enum OverrideError {
         file: String,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault of the line.
         reason: String,
     },
 }
@@ -121,7 +121,7 @@ fn in_parts(text: &str) -> Result<(&str, Option<i32>), String> {
     }
 }
 
-/// What a problem says that names neither direction, types nor layout: what the kernel's name says.
+/// The defaults of a problem that names neither direction, types nor layout: those of the kernel's name.
 fn defaults(op: Op, kernel: &str) -> ProblemDefaults {
     let kernel = Kernel::from_name(kernel).ok().filter(|kernel| kernel.op() == op);
     kernel.map_or_else(|| ProblemDefaults::new(op), |kernel| kernel.kind.defaults())

@@ -30,7 +30,7 @@ pub(super) struct LoadedModel {
     pub(super) embedded: bool,
 }
 
-/// What a state is prepared from.
+/// The inputs from which a state is prepared.
 pub(super) struct Inputs<'s> {
     pub(super) kernels: &'s Arc<Kernels>,
     pub(super) models: &'s [LoadedModel],
@@ -43,11 +43,11 @@ pub(super) struct Inputs<'s> {
     pub(super) reopens_winners: bool,
 }
 
-/// What is prepared once per state.
+/// Data that are prepared once per state.
 pub(super) struct Prepared {
     /// One for each model.
     models: Vec<Arc<PreparedModel>>,
-    /// For problems that no model fits.
+    /// The estimates for problems that no model fits.
     pub(super) estimates: Arc<Estimates>,
     /// The winners, or why they are unavailable.
     pub(super) winners: Result<Arc<Winners>, String>,

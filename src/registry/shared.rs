@@ -78,7 +78,7 @@ pub struct Registry {
     pub(super) estimate_scratches: ArrayQueue<Box<EstimateScratch>>,
     pub(super) slots: MeasuringSlots,
     pub(super) cache: Cache,
-    /// For a registry that tunes: how often each problem was requested.
+    /// How often each problem was requested, for a registry that tunes.
     pub(super) demand: OnceLock<Box<Demand>>,
     /// The generation of the latest change.
     pub(super) current: Generation,
@@ -313,7 +313,7 @@ impl Registry {
         winners.map(|winners| winners.store().status()).unwrap_or_default()
     }
 
-    /// What is prepared for a state that a reader uses.
+    /// The data that are prepared for a state that a reader uses.
     pub(super) fn prepared<'s>(&self, state: &'s State) -> &'s Prepared {
         state.put_to_use();
         state.prepared(|earlier| self.prepare_for(state, earlier))
@@ -353,7 +353,7 @@ impl Registry {
         self.read(|kernels| kernels.entries().to_vec())
     }
 
-    /// What callers keep of a kernel of this registry.
+    /// The part of an entry of this registry that callers keep.
     pub(crate) fn registered(&self, entry: &Entry) -> Registered<'_> {
         entry.registered(&self.names)
     }

@@ -22,7 +22,7 @@ use crate::estimate::GpuOverride;
 use crate::problem::{Checked, Problem};
 use crate::vocab::{Arch, Op};
 
-/// What the files that options name contain.
+/// The contents of the files that options name.
 #[derive(Clone)]
 pub(super) struct Files {
     overrides: Arc<Overrides>,
@@ -51,7 +51,7 @@ pub(super) struct State {
     prepared: OnceLock<Arc<Prepared>>,
     /// A reader has needed that.
     in_use: OnceLock<()>,
-    /// What an earlier state had prepared, for reuse where it still fits.
+    /// The data that an earlier state had prepared, for reuse where they still fit.
     earlier: Option<Arc<Prepared>>,
     /// The options have changed since `earlier`, so that its winners no longer fit.
     reopens_winners: bool,
@@ -236,7 +236,7 @@ impl State {
         self.in_use.get().is_some()
     }
 
-    /// What it is prepared from.
+    /// The inputs from which the state is prepared.
     pub(super) fn inputs(&self) -> Inputs<'_> {
         Inputs {
             kernels: &self.kernels,
@@ -248,7 +248,7 @@ impl State {
         }
     }
 
-    /// What is prepared so far, for this state or for the last prepared one before it.
+    /// The data that are prepared so far, for this state or for the last prepared one before it.
     pub(super) fn known(&self) -> Option<&Prepared> {
         self.prepared.get().or(self.earlier.as_ref()).map(Arc::as_ref)
     }

@@ -40,7 +40,7 @@ use crate::tuning::store::WinnerSource;
 /// afterwards, too.
 const TRIES: usize = 1000;
 
-/// What a call of [`Registry::tune`] may take.
+/// The limits of a call of [`Registry::tune`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TuneBudget {
     /// How long it may take. No run begins after it, so it is exceeded by at most one run.
@@ -59,7 +59,7 @@ impl TuneBudget {
     }
 }
 
-/// What a call of [`Registry::tune`] did.
+/// The results of a call of [`Registry::tune`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TuneReport {
     /// Problems that have a winner now.
@@ -89,8 +89,8 @@ impl TuneError {
 }
 
 impl Registry {
-    /// Of the problems that a model, the estimate or the priority answers, measures those requested most, and
-    /// keeps the winners: later selections get them, as do later processes through the store.
+    /// Measures the most requested of the problems that a model, the estimate or the priority answers, and keeps the
+    /// winners: later selections get them, as do later processes through the store.
     ///
     /// The first call starts counting requests, and has nothing to measure yet. From then on each problem
     /// that is answered without a measurement is listed, and each call takes the problems in the order of the

@@ -42,7 +42,7 @@ impl Stream {
 pub struct EventHandle(*mut c_void);
 
 impl EventHandle {
-    /// For implementations of [`Device`].
+    /// The handle with this address, for implementations of [`Device`].
     pub const fn from_raw(handle: *mut c_void) -> Self {
         Self(handle)
     }
@@ -52,8 +52,8 @@ impl EventHandle {
         self.0
     }
 
-    /// For devices that keep their events in a list. Handles count from 1, because a null handle is not an
-    /// event.
+    /// The handle of a slot, for devices that keep their events in a list. Handles count from 1, because a null
+    /// handle is not an event.
     pub(super) const fn at(slot: usize) -> Self {
         Self(std::ptr::without_provenance_mut(slot + 1))
     }
@@ -157,7 +157,7 @@ impl fmt::Display for ErrorCode {
 /// All calls are made on the searching thread, and must not print or panic. Event handles that are passed in
 /// come from the same device and are not destroyed yet.
 pub trait Device {
-    /// What is known about the device.
+    /// The known facts about the device.
     fn facts(&self) -> &DeviceFacts;
 
     /// A new event that records times. Use [`Event::new`], which destroys it again.

@@ -9,11 +9,11 @@ use std::ffi::{c_int, c_void};
 
 use super::api::{Api, SUCCESS};
 
-/// Where `gcnArchName` begins in the structure that `hipGetDevicePropertiesR0600` fills.
+/// The offset of `gcnArchName` in the structure that `hipGetDevicePropertiesR0600` fills.
 pub(super) const TARGET_OFFSET_R0600: usize = 1160;
-/// Where it begins in the structure that `hipGetDeviceProperties` fills.
+/// The offset of `gcnArchName` in the structure that `hipGetDeviceProperties` fills.
 pub(super) const TARGET_OFFSET_R0000: usize = 396;
-/// Its length in both.
+/// The length of `gcnArchName` in both structures.
 pub(super) const TARGET_LEN: usize = 256;
 /// Room for the structure: several times the 1472 bytes that the larger one has.
 pub(super) const ROOM: usize = 8192;

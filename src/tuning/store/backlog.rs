@@ -10,7 +10,7 @@ use crate::log::{self, Level};
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What a store still has to write, and why.
+/// Winners that a store still has to write, and why they wait.
 #[derive(Default)]
 pub(super) struct Backlog {
     pub(super) waiting: Vec<Record>,

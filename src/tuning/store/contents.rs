@@ -33,7 +33,7 @@ impl Contents {
         contents
     }
 
-    /// As lines, without those that no version can have written.
+    /// The contents as lines, without those that no version can have written.
     pub(super) fn to_lines(&self) -> Vec<u8> {
         let mut text = json_lines(&self.records);
         for (_, line, _) in self.unreadable.iter().rev().filter(|(_, line, _)| line.starts_with(START)) {

@@ -14,7 +14,7 @@ pub enum StoreError {
     File {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The fault of the file.
         fault: Fault,
     },
     /// A file of winners with an invalid line.
@@ -24,7 +24,7 @@ pub enum StoreError {
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// The fault of the line.
         reason: String,
     },
     /// A field of a winner, scope or problem with an invalid value.
@@ -32,7 +32,7 @@ pub enum StoreError {
     Invalid(#[from] InvalidField),
 }
 
-/// What is wrong with a store's file, with the reason.
+/// A fault of a store's file, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {

@@ -1,4 +1,4 @@
-//! Where the store is.
+//! The location of the store.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use super::StoreError;
 use crate::environment;
 
-/// Where the store is.
+/// The location of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// Nowhere: the store is switched off.
     Off,
-    /// In this file.
+    /// The store is this file.
     File(PathBuf),
 }
 

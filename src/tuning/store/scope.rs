@@ -63,8 +63,8 @@ impl FromStr for PoolHash {
     }
 }
 
-/// Where a winner is valid. A winner answers only in the scope in which it was measured, so there are no stale
-/// winners after a change of pool, driver or library.
+/// The conditions under which a winner is valid. A winner answers only in the scope in which it was measured, so
+/// there are no stale winners after a change of pool, driver or library.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// The architecture.

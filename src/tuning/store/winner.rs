@@ -25,7 +25,7 @@ pub struct Winner {
     pub candidates: u32,
     /// When it was measured, in seconds since 1970.
     pub measured_at: u64,
-    /// Where it comes from.
+    /// The kind of measurement that the winner comes from.
     pub source: WinnerSource,
 }
 
@@ -82,7 +82,7 @@ impl Winner {
 /// A winner with its problem and scope: one line of a store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// Where it is valid.
+    /// The scope in which the winner is valid.
     pub scope: Scope,
     /// The problem, without an architecture, which the scope has.
     pub problem: Problem,

@@ -19,14 +19,14 @@ use crate::vocab::Arch;
 /// This many lines may be replaced by later ones, or as many as still count, before the file is written anew.
 const MOST_REPLACED: usize = 1000;
 
-/// Where a winner is after a successful put.
+/// The state of a winner after a successful put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Saved {
-    /// On disk, even after a crash of the process or the machine.
+    /// The winner is on disk, even after a crash of the process or the machine.
     Disk,
-    /// In this process only: the store is switched off.
+    /// The winner is in this process only: the store is switched off.
     MemoryOnly,
-    /// In this process, until the store can be written: it recently failed, and is left alone for a while.
+    /// The winner is in this process until the store can be written: writing recently failed, and waits for a while.
     Pending,
 }
 
@@ -39,7 +39,7 @@ pub struct Winners {
     store: Store,
     scope: Scope,
     snapshot: ArcSwap<Snapshot>,
-    /// For changing the snapshot, one thread at a time.
+    /// The state for changing the snapshot, by one thread at a time.
     state: Mutex<State>,
 }
 
