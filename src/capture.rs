@@ -236,12 +236,12 @@ impl Known {
         self.find(words).is_none()
     }
 
-    /// The free place for a problem; `None` if it is already there.
+    /// The free slot for a problem; `None` if the problem is already there.
     fn find(&self, words: &[u64; WORDS]) -> Option<&AtomicU32> {
         let mut hasher = DefaultHasher::new();
         words.hash(&mut hasher);
         let start = hasher.finish() as usize % PLACES;
-        // At least half of the places are free, so one is found soon.
+        // At least half of the slots are free, so one is found soon.
         let probes = self.places[start..].iter().chain(&self.places[..start]);
         for slot in probes {
             match slot.load(Ordering::Acquire) {

@@ -13,7 +13,7 @@ use super::slot::Slot;
 use crate::problem::{FieldSet, Problem, WORDS};
 use crate::sureness::Sure;
 
-/// Number of decisions; problems with the same place replace each other.
+/// Number of decisions; problems with the same slot replace each other.
 pub(super) const SLOTS: usize = 1024;
 
 /// Words of a selection, after those of the problem.
@@ -24,7 +24,7 @@ pub(super) struct Cache {
     slots: Box<[Slot<WORDS, FACTS>]>,
 }
 
-/// A problem's words and its place among the slots, computed once per call for reading and writing.
+/// A problem's words and the index of its slot, computed once per call for reading and writing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key {
     words: [u64; WORDS],
@@ -45,7 +45,7 @@ impl Key {
         Some(Self { words, slot: (hash >> 48) as usize % SLOTS })
     }
 
-    /// Its place among [`SLOTS`].
+    /// The problem's index among [`SLOTS`].
     pub(super) const fn slot(&self) -> usize {
         self.slot
     }
@@ -67,7 +67,7 @@ impl Cache {
         Selection::from_facts(facts, generation, names)
     }
 
-    /// Keeps a selection; false if another thread is writing to the same place.
+    /// Keeps a selection; false if another thread is writing to the same slot.
     pub(super) fn put(&self, key: &Key, selection: &Selection<'_>) -> bool {
         self.slots
             .get(key.slot)

@@ -27,11 +27,11 @@ const QUEUED: usize = 1024;
 /// Maximum number of problems that are remembered.
 const MOST_LISTED: usize = 10_000;
 
-/// Counts of one thread, by place in the decision cache.
+/// Counts of one thread, by slot of the decision cache.
 #[repr(align(64))]
 struct DemandSlots([AtomicU64; SLOTS]);
 
-/// How often each place was requested.
+/// How often each slot's problem was requested.
 struct Counters {
     tables: [OnceLock<Box<DemandSlots>>; TABLES],
 }

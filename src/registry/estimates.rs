@@ -67,9 +67,8 @@ impl Estimates {
         Arc::new(estimates)
     }
 
-    /// The kernels that are there now, each with its place among these, if it is one of them. Both are in the
-    /// same order: removed kernels are missing, and new ones are at the end, or in the place of one of the
-    /// same name.
+    /// The kernels `now`, each with its index among these, if it is one of them. Both are in the same order: removed
+    /// kernels are missing, and new ones are at the end, or in the place of one of the same name.
     fn places_of<'k>(&self, now: &'k [Arc<Entry>]) -> impl Iterator<Item = (&'k KernelKind, Option<usize>)> {
         let mut known = self.kernels.entries().iter().enumerate();
         now.iter().map(move |entry| {

@@ -40,7 +40,7 @@ impl<'r, 's> Measurement<'r, 's> {
         Ok(Self { call, bench, attempt, turn, winners })
     }
 
-    /// Times those of these kernels that can run; a candidate's index is its place.
+    /// Times those of these kernels that can run; a candidate's index is that of its choice.
     pub(super) fn try_out(
         &self,
         choices: &[Choice],

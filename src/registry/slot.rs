@@ -1,4 +1,4 @@
-//! A place that is read by any number of threads while one writes: a seqlock.
+//! A slot that is read by any number of threads while one writes: a seqlock.
 //!
 //! A writer makes the counter odd, writes, makes it even; a reader takes what it read only if the counter was
 //! even and the same before and after. So readers write nothing, never wait, and do not slow each other down,

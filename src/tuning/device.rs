@@ -58,7 +58,7 @@ impl EventHandle {
         Self(std::ptr::without_provenance_mut(slot + 1))
     }
 
-    /// Its place in such a list.
+    /// The handle's index in such a list.
     pub(super) fn slot(self) -> usize {
         self.0.addr().wrapping_sub(1)
     }

@@ -12,7 +12,7 @@ use super::device::{Device, DeviceError, DeviceFacts, ErrorCode, EventHandle, St
 #[derive(Debug)]
 pub struct HostDevice {
     facts: DeviceFacts,
-    /// When each event was recorded; `None` is a free place.
+    /// When each event was recorded; `None` is a free slot.
     events: Mutex<Vec<Option<Instant>>>,
 }
 

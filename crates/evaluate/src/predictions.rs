@@ -30,7 +30,7 @@ struct Ranking {
 }
 
 impl Ranking {
-    /// Refuses one without a first place, and places that two kernels share; with the line.
+    /// Refuses a ranking without a rank 1, and ranks that two kernels share; with the line.
     fn check(&self) -> Result<(), (u64, String)> {
         if let Some(first) = self.places.first().filter(|first| first.rank != 1) {
             return Err((
@@ -158,7 +158,7 @@ impl Reader {
         problem.map_err(|message| self.fault(self.problem.own_name(message)))
     }
 
-    /// The kernel's place for the problem.
+    /// The kernel's rank for the problem.
     fn place(&self, name: &str, split_k: i32) -> Result<PredictedKernel, DataError> {
         let kernel =
             Kernel::from_name(name).map_err(|error| self.fault(format!("kernel '{name}': {error}")))?;

@@ -1,9 +1,8 @@
-//! Handles: addresses of the places where models are kept, so that a wrong handle is seen without touching
-//! it.
+//! Handles: addresses of the slots where models are kept, so that a wrong handle is seen without touching it.
 //!
-//! A handle that was a model's own address could be checked only by reading what it points to, which for a
-//! wrong or freed one is undefined. The places are a table that is always there: whether a handle is one of
-//! them takes no more than arithmetic, and an empty place is a model that was freed.
+//! A handle that was a model's own address could be checked only by reading what it points to, which for a wrong or
+//! freed one is undefined. The slots are a table that is always there: whether a handle is one of them takes no more
+//! than arithmetic, and an empty slot is a model that was freed.
 
 use std::ffi::c_void;
 use std::ptr;

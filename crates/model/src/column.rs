@@ -12,7 +12,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// The place of each column among those with the same dependency.
+    /// The index of each column among those with the same dependency.
     pub(crate) fn places(columns: &[Column]) -> Vec<usize> {
         let mut counts = [0; 3];
         let offset = |column: &Column| {

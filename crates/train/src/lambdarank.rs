@@ -30,11 +30,11 @@ pub(super) struct Lambdarank {
     weights: Vec<f32>,
     /// Grades.
     labels: Vec<f64>,
-    /// How many first places count.
+    /// The number of first ranks that count.
     places: usize,
     /// One over the most that each problem can gain by them; 0 for nothing.
     scales: Vec<f64>,
-    /// How much a gain counts at each place.
+    /// The weight of a gain at each rank.
     discounts: Vec<f64>,
     /// Keys that ascend as scores descend, with the row.
     order: Vec<(u64, usize)>,

@@ -1,9 +1,9 @@
 //! Fields of problems and kernels: one line each, from which text, tables, JSON, cache keys and messages are
 //! made.
 //!
-//! A record (`ConvProblem`, `FmhaKernel` …) is declared by `fields!`, a line a field. To everything generic,
-//! a record is then its [`Record::FIELDS`] and as many whole numbers: a word counts as its place in its
-//! vocabulary, a flag as 0 or 1, an axis as a field of its own.
+//! A record (`ConvProblem`, `FmhaKernel` …) is declared by `fields!`, a line a field. To everything generic, a record
+//! is then its [`Record::FIELDS`] and as many whole numbers: a word counts as its index in its vocabulary, a flag as
+//! 0 or 1, an axis as a field of its own.
 
 #![allow(clippy::inline_always, reason = "a key for the decision cache is most of a repeated selection")]
 
@@ -335,7 +335,7 @@ pub fn values<R: Record>(record: &R) -> [i64; MOST_FIELDS] {
     values
 }
 
-/// The place of a field by any of its names.
+/// The index of a field by any of its names.
 pub fn position(fields: &[Field], name: &str) -> Option<usize> {
     fields.iter().position(|field| field.name == name || field.aliases.contains(&name))
 }

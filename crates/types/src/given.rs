@@ -30,7 +30,7 @@ pub struct Given<R> {
     values: [i64; MOST_FIELDS],
     /// The names under which each field is given, by their bits; none if it is absent.
     names: [u8; MOST_FIELDS],
-    /// The fields whose word is none of their vocabulary, by the bits of their places.
+    /// The fields whose word is none of their vocabulary, by the bits of the fields' indices.
     unknown: u64,
     beside: Beside,
     record: PhantomData<R>,
@@ -74,9 +74,9 @@ fn skew(text: &str) -> Result<f64, InvalidField> {
 /// A name under which cells may give a field.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldName {
-    /// The field's place in its record.
+    /// The field's index in its record.
     index: usize,
-    /// The name's place among those of the field.
+    /// The name's index among those of the field.
     bit: usize,
     /// The name.
     pub name: &'static str,
@@ -302,7 +302,7 @@ impl<R: Record> Given<R> {
         self.beside.skew
     }
 
-    /// The number of each key that stands for several fields, by its place among those of the operation.
+    /// The number of each key that stands for several fields, by its index among those of the operation.
     pub(crate) const fn shared(&self) -> [Option<i64>; 3] {
         self.beside.shared
     }

@@ -18,7 +18,7 @@ use crate::scan::{NameError, Scan};
 pub(crate) enum PartForm {
     /// A flag is set where the tag stands.
     Mark,
-    /// A number; of a flag 0 or 1, of a word its place in the vocabulary.
+    /// A number; of a flag 0 or 1, of a word its index in the vocabulary.
     Number,
     /// So many numbers with an `x` between them.
     Joined(usize),
@@ -28,7 +28,7 @@ pub(crate) enum PartForm {
     Word,
     /// A word, but not the first of its vocabulary, which is never written.
     Other,
-    /// One of these words, by its place. Of several with a bar between them, the first is written.
+    /// One of these words, by its index. Of several with a bar between them, the first is written.
     Choice(&'static [&'static str]),
     /// `True` or `False`.
     Truth,
@@ -208,7 +208,7 @@ pub(crate) struct NameReader<'s, 'a> {
     pub(crate) scan: &'s mut Scan<'a>,
     /// The numbers of the fields.
     pub(crate) values: [i64; MOST_FIELDS],
-    /// The places of those that the name states.
+    /// The fields that the name states, a bit each.
     pub(crate) stated: u64,
 }
 

@@ -47,7 +47,7 @@ pub struct Table<'a> {
     spots: Vec<Spot>,
 }
 
-/// A column's name, and one more than its place; 0 for none.
+/// A column's name, and one more than its index; 0 for none.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spot {
     ends: Ends,

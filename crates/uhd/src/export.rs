@@ -54,7 +54,7 @@ fn expressed(tree: &Trained, number: usize, parts: usize) -> Result<Tree, Invali
     Ok(nodes)
 }
 
-/// The nodes that stand for a node with these children, from this place on.
+/// The nodes that stand for a node with these children, numbered from `start` on.
 fn steps(tree: &Trained, inner: &Inner, start: u32, children: [u32; 2]) -> Vec<Split> {
     let split = Split { feature: inner.feature, children, ..Split::default() };
     let (threshold, missing, default_left) = match inner.split {

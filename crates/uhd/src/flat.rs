@@ -8,7 +8,7 @@ use flatbuffers::{
 
 use crate::refused;
 
-/// The place of a field in a vtable.
+/// The position of a field in a vtable.
 pub(crate) const fn slot(id: VOffsetT) -> VOffsetT {
     4 + 2 * id
 }

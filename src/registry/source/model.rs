@@ -59,7 +59,7 @@ pub(in crate::registry) fn rank_or_why<'s, 'w>(
 }
 
 impl Ranked<'_, '_> {
-    /// The next kernel that fits, best first, with its place in the pool and its score.
+    /// The next kernel that fits, best first, with its index in the pool and its score.
     pub(in crate::registry) fn next_fitting<'s>(
         &mut self,
         call: Call<'_, 's>,

@@ -28,7 +28,7 @@ stands for the *.parquet files directly in it. The output is parquet, or a bench
 be read are listed, counted, and left out. What .meta.json files beside the inputs say of the GPUs goes into \
 OUTPUT.meta.json.";
 
-/// How many rejected places are printed; --rejects lists all.
+/// How many rejected rows are printed; --rejects lists all.
 const SHOWN: u64 = 10;
 
 /// Convert measurements to the table that training reads
@@ -119,14 +119,14 @@ fn summary(reports: &[SourceFile], format: Format) -> Result<(), CliError> {
     table.print(format)
 }
 
-/// Shows progress and rejected places.
+/// Shows progress and rejected rows.
 struct RejectLog {
     bar: Bar,
     count: u64,
     /// Whether to keep all of them for a file.
     keep: bool,
     table: ResultTable,
-    /// Set when the first place is rejected.
+    /// Set when the first row is rejected.
     strict: Option<Arc<AtomicBool>>,
 }
 

@@ -25,7 +25,7 @@ enum ValueSource {
     Arch,
     /// The kernel's field with an index.
     Field(&'static Field, usize),
-    /// Three of its fields from a place on, as `MxNxK`.
+    /// Three of the kernel's fields from an index on, as `MxNxK`.
     Triple(usize),
     /// `True` for every kernel.
     Always,

@@ -2,11 +2,11 @@
 
 use ck_select_types::cells::{Cell, Fields};
 
-/// The values of a line at one place of its product.
+/// The values of a line at one point of its product.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a> {
     named: Vec<(&'a str, Cell<'a>)>,
-    /// The sum of the places in the lists.
+    /// The sum of the indices in the lists.
     places: i64,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Values<'a> {
 
 const OPERATORS: [char; 5] = ['+', '-', '*', '/', '%'];
 
-/// Calls `take` for every place of the product of some words; `batches` are the values of `@batches`.
+/// Calls `take` for every point of the product of some words; `batches` are the values of `@batches`.
 pub(super) fn expand<'a>(
     words: &[&'a str],
     batches: &[i64],

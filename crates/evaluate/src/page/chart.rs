@@ -1,13 +1,13 @@
-//! Charts as inline SVG: axes with their names and ticks, lines, dots and bars, and small bars for cells of
-//! tables. Every place is a share of the chart's area, so that a chart stretches to the width of its page
-//! while its text stays as large as the page's.
+//! Charts as inline SVG: axes with their names and ticks, lines, dots and bars, and small bars for cells of tables.
+//! Every position is a share of the chart's area, so that a chart stretches to the width of its page while its text
+//! stays as large as the page's.
 
 use std::fmt::Write as _;
 
 use super::text::{count, escape, number, percent, short};
 use crate::survey::Roofline;
 
-/// Maximum number of places of a chart that say their values.
+/// Maximum number of positions of a chart that say their values.
 const MAX_LABELLED_PLACES: usize = 120;
 /// About how many ticks an axis has; more would touch each other on a phone.
 const TICKS: f64 = 5.0;
@@ -154,7 +154,7 @@ impl Axis {
         self.unit.say(value)
     }
 
-    /// A place with what is counted there, which is how the axis's name begins.
+    /// A position with the noun of what the axis counts, which is how the axis's name begins.
     fn say_place(&self, value: f64) -> String {
         let what = self.name.split([',', '(']).next().unwrap_or_default().trim_end();
         let named = self.ticks.iter().find(|tick| tick.0 == value);
@@ -239,12 +239,12 @@ pub(super) enum Mark {
     Steps,
 }
 
-/// Values of one kind, at rising places.
+/// Values of one kind, at rising positions.
 #[derive(Debug, Clone)]
 pub(super) struct Series {
     /// Its name; empty if it is the only one.
     pub(super) name: String,
-    /// Places and finite values.
+    /// Positions and finite values.
     pub(super) points: Vec<(f64, f64)>,
     /// How it is drawn.
     pub(super) mark: Mark,
@@ -264,8 +264,8 @@ impl Series {
     }
 }
 
-/// A chart of some series; `y` is what their values are. It says the values of all of them at each place, up
-/// to some number of places.
+/// A chart of some series; `y` is the kind of their values. At each position the chart says the values of all series,
+/// up to some number of positions.
 pub(super) fn series(label: &str, x: &Axis, y: (&str, Unit), all: &[Series]) -> String {
     let values = all.iter().flat_map(|one| one.points.iter().map(|point| point.1));
     // Steps stand on the ground, and never lie flat on it.
@@ -336,7 +336,7 @@ pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String
     chart.finish()
 }
 
-/// A plane between two axes; places go from 0 to 1. Writing to its texts cannot fail.
+/// A plane between two axes; positions go from 0 to 1. Writing to its texts cannot fail.
 struct Chart {
     caption: String,
     ticks: String,
@@ -477,7 +477,7 @@ pub(super) fn diverging(length: f64) -> String {
     )
 }
 
-/// A place on a scale from 0 to 1.
+/// A position on a scale from 0 to 1.
 pub(super) fn position(value: f64) -> String {
     let x = share(value.clamp(0.0, 1.0));
     small(

@@ -102,7 +102,7 @@ impl Plan {
                 let of_it = ranked.filter(|&kernel| ranking_of[kernel] == number);
                 of_it.enumerate().for_each(|(rank, kernel)| places[kernel] = rank);
             }
-            // A stable sort: equal places keep the order of the pool.
+            // A stable sort: equal ranks keep the order of the pool.
             planned.kernels.sort_by_key(|&kernel| places[kernel as usize]);
             if planned.kernels.first().is_some_and(|&kernel| places[kernel as usize] == usize::MAX) {
                 let why = refused.unwrap_or_else(|| "the model ranks none of its kernels".to_owned());

@@ -24,9 +24,9 @@ pub(super) enum ColumnSource {
     /// The operation.
     Op,
     KernelName,
-    /// The field at this place of the kernel's table.
+    /// The field with this index in the kernel's table.
     Kernel(usize),
-    /// The field at this place of the problem's table.
+    /// The field with this index in the problem's table.
     Problem(usize),
     /// The problem's architecture.
     Arch,

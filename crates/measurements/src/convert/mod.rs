@@ -39,7 +39,7 @@ pub struct Options {
     pub run_id: Option<String>,
 }
 
-/// A place in a file that should be a row, but is not.
+/// A position in a file that should be a row, but is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reject {
     /// The file.
@@ -55,7 +55,7 @@ pub struct Reject {
 pub enum Progress {
     /// This many rows have been written.
     Rows(u64),
-    /// A place was rejected.
+    /// A position was rejected.
     Reject(Reject),
 }
 

@@ -133,7 +133,7 @@ impl SourceFile {
 /// A hardware constant that a file records.
 #[derive(Debug, Clone)]
 struct RecordedConstant {
-    /// The file's place among the sources.
+    /// The file's index among the sources.
     file: usize,
     /// The architecture of its rows.
     arch: Option<Arch>,
@@ -207,8 +207,8 @@ impl Measurements {
     /// Adds the rows of one file: a benchmark CSV, a parquet table, the JSON of a benchmark run, or a
     /// streaming log, where the three text formats may be compressed with gzip.
     ///
-    /// A place that should be a row, but is not, is an error here, because nobody should train on a damaged
-    /// file unknowingly. `ckselect convert` takes the good rows and counts the rest.
+    /// A position that should be a row, but is not, is an error here, because nobody should train on a damaged file
+    /// unknowingly. `ckselect convert` takes the good rows and counts the rest.
     pub fn add_file(&mut self, path: &Path) -> Result<(), DataError> {
         self.add(path, |filter, sink| read_file(path, filter, sink))
     }

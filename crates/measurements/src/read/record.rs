@@ -62,7 +62,7 @@ pub(crate) trait Sink {
     /// Takes a row.
     fn row(&mut self, row: &MeasuredRow<'_>) -> Result<(), DataError>;
 
-    /// Receives a place that should be a row, but is not. An error, as by default, ends the reading.
+    /// Receives a position that should be a row, but is not. An error, as by default, ends the reading.
     fn reject(&mut self, file: &str, position: String, reason: String) -> Result<(), DataError> {
         Err(DataError::format(file, format_args!("{position}: {reason}")))
     }
@@ -95,7 +95,7 @@ pub struct SourceFile {
     pub other_arches: BTreeMap<Arch, usize>,
     /// Rows of other runs, left out as requested, of which nothing else counts.
     pub other_runs: usize,
-    /// Places that should be rows, but are not.
+    /// Positions that should be rows, but are not.
     pub rejected: usize,
     /// Unknown columns that do not resemble a known one.
     pub unknown: Vec<String>,

@@ -34,7 +34,7 @@ impl Filter<'_> {
     }
 }
 
-/// Why a place is no row.
+/// Why a position holds no row.
 pub(crate) enum Fault {
     Row(String),
     Sink(DataError),
@@ -116,7 +116,7 @@ impl<'a> FileRows<'a> {
         Ok(())
     }
 
-    /// Reports a place that is no row.
+    /// Reports a position that holds no row.
     pub(super) fn reject(&mut self, position: String, reason: String) -> Result<(), DataError> {
         self.counts.rejected += 1;
         self.sink.reject(self.file, position, reason)

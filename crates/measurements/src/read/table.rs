@@ -240,7 +240,7 @@ impl Header {
 /// The columns of a table beside those that are read.
 pub(super) struct Known {
     unknown: Vec<String>,
-    /// The places of the columns that are read.
+    /// The indices of the columns that are read.
     used: BTreeSet<usize>,
 }
 

@@ -32,13 +32,13 @@ impl Winners {
         self.kernels.iter().map(position).collect()
     }
 
-    /// The place of a shape's pool among so many: those of the files, or the only one.
+    /// The index of a shape's pool among so many: those of the files, or the only one.
     pub const fn pool_among(shape: &TunedShape, pools: usize) -> usize {
         if pools == 1 { 0 } else { shape.file }
     }
 
-    /// The pool of a shape among those of the files, or the only one, and the place there of its winner, or
-    /// of its fastest kernel if none is marked; `places` are those of [`Winners::places_in`] for each.
+    /// The pool of a shape among those of the files, or the only one, and the index there of its winner, or of its
+    /// fastest kernel if none is marked; `places` are those of [`Winners::places_in`] for each.
     pub fn pool_of(
         &self,
         shape: &TunedShape,

@@ -192,7 +192,7 @@ fn with_type(problem: Problem, column: &str, word: &str, kernel: &Kernel) -> Res
     of_kernel.ok_or_else(|| format!("{column}: found {word}, but '{name}' is a kernel of {own}"))
 }
 
-/// The winner's place: the row that is marked, else the fastest, in the lowest split, else the only one.
+/// The winner's index: the row that is marked, else the fastest, in the lowest split, else the only one.
 fn winner(configs: &[TunedConfig], marks: bool) -> Result<Option<usize>, (u64, String)> {
     let two = |one: &TunedConfig, other: &TunedConfig, why: &str| {
         (

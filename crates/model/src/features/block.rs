@@ -9,13 +9,13 @@ pub trait InBlocks: Copy + Default {
     /// The values of [`BLOCK`] pairs: an array for each.
     type Block: Clone;
 
-    /// Zeros in every place.
+    /// Zeros in every lane.
     const ZERO: Self::Block;
 
-    /// The values of a place.
+    /// The values of a lane.
     fn get(block: &Self::Block, lane: usize) -> Self;
 
-    /// Stores them at a place.
+    /// Stores the values in a lane.
     fn set(self, block: &mut Self::Block, lane: usize);
 }
 

@@ -136,7 +136,7 @@ impl PipelineCodes {
     }
 }
 
-/// Number of a word: its place in the list of words with numbers; 0 is upstream's for others.
+/// Number of a word: its index in the list of words with numbers; 0 is upstream's for others.
 pub(super) fn coded_word(
     field: &str,
     word: &str,

@@ -26,7 +26,7 @@ impl<'a> Lines<'a> {
         self.rest
     }
 
-    /// The place of the last line read; after the end, the last line of the text.
+    /// The position of the last line read; after the end, the last line of the text.
     pub(super) fn here(&self) -> TextPosition {
         TextPosition::line(self.number.max(1))
     }
@@ -59,7 +59,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// The value of one key, and its place.
+/// The value of one key, and its position.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
     pub(super) position: TextPosition,

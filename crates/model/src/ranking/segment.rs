@@ -21,7 +21,8 @@ use crate::vocab::Arch;
 pub(super) struct Segment {
     /// The kernels' indices in the pool.
     pub(super) indices: Range<usize>,
-    /// The index in the pool of each that is ranked, by place, ascending.
+    /// The index in the pool of each kernel that is ranked, ascending. A kernel's index in this list is its place in
+    /// the segment.
     pub(super) ranked: Vec<usize>,
     /// The ranked kernels, by place.
     pub(super) kernels: Arc<[Arc<Kernel>]>,
@@ -86,7 +87,7 @@ impl Segment {
         Ok(segment)
     }
 
-    /// The place of a kernel of the pool, if it is ranked here.
+    /// The place in the segment of a kernel of the pool, if it is ranked here.
     pub(super) fn place(&self, index: usize) -> Option<Place> {
         let offset = index.checked_sub(self.indices.start)?;
         // Mostly all kernels are ranked.

@@ -23,7 +23,7 @@ pub struct PoolFeatures {
     classes: Vec<u32>,
     class_count: usize,
     kernel_values: Vec<f64>,
-    /// The place of each column among those with the same dependency.
+    /// The index of each column among those with the same dependency.
     places: Vec<usize>,
     setting: PairSetting,
     functions: Functions,

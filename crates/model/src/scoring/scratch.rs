@@ -113,7 +113,7 @@ pub(super) struct Positions {
     pub(super) keys: Vec<u64>,
 }
 
-/// A question whose answers differ: its stair, and its place there.
+/// A question whose answers differ: its stair, and its index there.
 pub(super) type Step = (u32, u8);
 
 /// How far a question's answer lets a walk go at most, as a number without a sign.

@@ -26,7 +26,7 @@ use crate::vocab::{Dtype, Epilogue, GemmLayout, GemmLibrary, Pipeline, QuantMode
 /// A number of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Number {
-    /// A field of kernels, by its place among them.
+    /// A field of kernels, by its index among the fields.
     Field(usize),
     /// The number that is always 1.
     One,

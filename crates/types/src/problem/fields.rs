@@ -3,8 +3,7 @@
 use super::Problem;
 use crate::vocab::Op;
 
-/// The places of the architecture and of what a model's features derive from the fields, in every operation
-/// behind its fields.
+/// Names behind the fields of every operation: the architecture, and what a model's features derive from the fields.
 const BEHIND: [&str; 2] = ["arch", "features"];
 
 /// A set of a problem's fields, its architecture, and what a model's features derive from them.
@@ -15,7 +14,7 @@ impl FieldSet {
     /// The empty set.
     pub const NONE: Self = Self(0);
 
-    /// The names that an operation's problems have; a name's place is its bit in [`FieldSet::bits`].
+    /// The names that an operation's problems have; a name's index is its bit in [`FieldSet::bits`].
     pub fn fields(op: Op) -> impl ExactSizeIterator<Item = &'static str> {
         let count = Problem::fields(op).len();
         (0..count + 2).map(move |index| {
@@ -43,17 +42,17 @@ impl FieldSet {
         Self::fields(op).enumerate().filter(move |(bit, _)| self.0 >> bit & 1 == 1).map(|(_, name)| name)
     }
 
-    /// The set, with the field at a place added if `set`.
+    /// The set, with the field of an index added if `set`.
     pub const fn with(self, bit: usize, set: bool) -> Self {
         Self(self.0 | (set as u64) << bit)
     }
 
-    /// The place of the architecture.
+    /// The index of the architecture.
     pub const fn arch(op: Op) -> usize {
         Problem::fields(op).len()
     }
 
-    /// The place of what features derive.
+    /// The index of what features derive.
     pub const fn features(op: Op) -> usize {
         Self::arch(op) + 1
     }

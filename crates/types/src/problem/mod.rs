@@ -131,7 +131,7 @@ impl Problem {
         each_operation!(self, Self(problem) => field::usual_in(problem, names).into())
     }
 
-    /// The numbers of its fields, those of words being their places; behind the last field they are 0.
+    /// The numbers of its fields, those of words being their indices; behind the last field they are 0.
     pub fn values(&self) -> [i64; MOST_FIELDS] {
         each_operation!(self, Self(problem) => field::values(problem))
     }

@@ -28,7 +28,7 @@ pub const SPEEDS: [&str; 2] = ["tflops", "measured_tflops"];
 
 /// A row of a table.
 pub trait Row {
-    /// The cell of a column, by its place.
+    /// The cell of a column, by the column's index.
     fn at(&self, column: usize) -> Option<Cell<'_>>;
 }
 

@@ -161,7 +161,7 @@ impl<R> CsvRows<R> {
         &self.header
     }
 
-    /// The place of a column.
+    /// The index of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.header.iter().position(|column| column == name)
     }

@@ -17,7 +17,7 @@ use crate::cells::Cell;
 use crate::problem::text_keys;
 use crate::vocab::Op;
 
-/// A text of JSON, read up to some place.
+/// A text of JSON, read up to some position.
 pub struct JsonText<'a> {
     bytes: Counted<'a>,
     /// Whether a value was read since the last bracket.
@@ -36,7 +36,7 @@ pub struct JsonFault {
     pub reason: String,
 }
 
-/// Bytes with their place in a text.
+/// Bytes with their position in a text.
 struct Counted<'a> {
     text: Text<'a>,
     /// A byte that is to be read once more.
@@ -91,7 +91,7 @@ impl<'a> JsonText<'a> {
         self.bytes.line
     }
 
-    /// A fault at the place up to which the text was read.
+    /// A fault at the position up to which the text was read.
     pub fn fault(&self, reason: &str) -> JsonFault {
         JsonFault { line: self.bytes.line, column: self.bytes.column, reason: reason.to_owned() }
     }

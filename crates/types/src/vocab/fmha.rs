@@ -1,5 +1,5 @@
-//! The words of attention. Files and upstream's headers also have most of them as numbers, which are their
-//! places here.
+//! The words of attention. Files and upstream's headers also have most of them as numbers, which are their indices
+//! here.
 
 vocabulary! {
     /// The operation of attention that a caller requests.

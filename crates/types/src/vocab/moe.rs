@@ -1,4 +1,4 @@
-//! The words of mixtures of experts. AITER's numbers of quantisations are their places here.
+//! The words of mixtures of experts. AITER's numbers of quantisations are their indices here.
 
 vocabulary! {
     /// Which of the two products of an expert is computed: rows by gate and up weights, their activation by

@@ -26,7 +26,7 @@ pub(super) enum Column {
     Score,
     /// The prediction of another forest of the model.
     Other(Target),
-    /// A term of the estimate, by its place among [`term_names`].
+    /// A term of the estimate, by its index among [`term_names`].
     Term(usize, &'static str),
     Tie,
     Unmeasured,
@@ -124,7 +124,7 @@ impl Column {
 /// A line of a ranking: a kernel, and how many of the next ones have its score.
 pub(super) struct Line<'a> {
     pub(super) label: Option<&'a str>,
-    /// The place of the kernel, counted from 0.
+    /// The rank of the kernel, counted from 0.
     pub(super) rank: usize,
     pub(super) ranked: Ranked,
     pub(super) equal: usize,

@@ -116,7 +116,7 @@ impl Args {
     }
 }
 
-/// How results are written: as rows of places, or as a table that another program loads.
+/// How results are written: as rows of ranked kernels, or as a table that another program loads.
 #[derive(Clone, Copy)]
 enum RankFormat {
     Rows(Format),

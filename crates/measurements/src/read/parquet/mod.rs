@@ -42,7 +42,7 @@ pub(super) fn read(file: File, rows: FileRows<'_>) -> Result<SourceFile, DataErr
 
 /// A row of a batch.
 struct BatchRow<'a> {
-    /// The columns that are read, by their places in the file.
+    /// The columns that are read, by their indices in the file.
     places: &'a [Option<&'a Column>],
     row: usize,
 }

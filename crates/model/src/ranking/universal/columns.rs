@@ -21,7 +21,7 @@ pub(super) struct Columns {
     pub(super) classes: Vec<ClassIndex>,
     /// The values of each column of kernels alone, by class.
     class_values: Vec<Vec<f64>>,
-    /// The place of each column among those of its scope.
+    /// The index of each column among those of its scope.
     places: Vec<usize>,
     /// The kernels of each class.
     pub(super) members: Vec<Vec<Place>>,

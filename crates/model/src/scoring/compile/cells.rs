@@ -30,8 +30,8 @@ pub(in crate::scoring) const NEAR_LEAF: u32 = 1 << 29;
 pub(in crate::scoring) const FAR_LEAF: u32 = 1 << 30;
 pub(in crate::scoring) const FLIPPED: u32 = 1 << 31;
 
-/// The place of a queue item: cells from the batch's start in the low bits, the tree's number in the batch
-/// above them.
+/// The position of a queue item: cells from the batch's start in the low bits, the tree's number in the batch above
+/// them.
 pub(in crate::scoring) const TREE_SHIFT: u32 = 24;
 pub(in crate::scoring) const CELL: u32 = (1 << TREE_SHIFT) - 1;
 
@@ -41,9 +41,9 @@ const LINE: usize = 16;
 /// Consecutive trees that are walked at the same time.
 #[derive(Debug, Clone)]
 pub(in crate::scoring) struct Batch {
-    /// Start of each tree that has a node, as the place of an item.
+    /// Start of each tree that has a node, as the position of an item.
     pub(in crate::scoring) roots: Vec<u32>,
-    /// Place of the value of each tree that is a single leaf.
+    /// Position of the value of each tree that is a single leaf.
     pub(in crate::scoring) lone_leaves: Vec<u32>,
     /// The batch's first cell.
     pub(in crate::scoring) start: usize,
@@ -175,10 +175,10 @@ pub(in crate::scoring) fn fetch_line(cell: *const u32) {
 #[inline(always)]
 fn fetch_line(_: *const u32) {}
 
-/// The value of the leaf at a place.
+/// The value of the leaf at a position.
 ///
 /// # Safety
-/// The place is a leaf's, which a walk over these cells has reached.
+/// The position is a leaf's, which a walk over these cells has reached.
 #[inline(always)]
 pub(in crate::scoring) unsafe fn leaf_value(cells: &[u32], position: u32) -> f64 {
     let cell = (position & CELL) as usize;

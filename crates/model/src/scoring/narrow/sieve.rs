@@ -39,7 +39,7 @@ const GROUP: usize = 8;
 /// Multiplied by a word with one bit, gives a word whose upper four bits are different for every bit: a De
 /// Bruijn sequence.
 const SEQUENCE: u16 = 0x09af;
-/// The place of those bits.
+/// The position of the lowest of those bits.
 const UPPER: i32 = 12;
 /// Multiplied by a half word, gives a word of it twice.
 pub(in crate::scoring) const TWICE: u32 = 0x0001_0001;
@@ -349,7 +349,7 @@ fn sum_halved(sieve: &Sieve, lanes: usize, scratch: &mut Scratch) {
     }
 }
 
-/// The place of each element's leaf in its batch, in a tree of these nodes.
+/// The position of each element's leaf in its batch, in a tree of these nodes.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn halved_leaves(number: u16, start: &Words, nodes: &[Node], answers: &[u32]) -> Words {
@@ -395,7 +395,7 @@ fn sum_wide(sieve: &Sieve, lanes: usize, scratch: &mut Scratch) {
     }
 }
 
-/// The place of each lane's leaf, in a tree of these nodes.
+/// The position of each lane's leaf, in a tree of these nodes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn wide_leaves(start: &Words, nodes: &[Node], answers: &[u32]) -> Words {

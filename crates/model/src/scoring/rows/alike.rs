@@ -34,7 +34,7 @@ const TREES: usize = 128;
 /// Rows whose exact sums are computed at once.
 const TOGETHER: usize = 8;
 
-/// A forest whose nodes and leaves have places of their own.
+/// A forest whose nodes and leaves have numbers of their own.
 #[derive(Debug)]
 pub(super) struct Alike {
     roots: Vec<NodeNumber>,
@@ -54,7 +54,7 @@ pub(super) struct Alike {
 #[derive(Debug, Clone, Copy, Default)]
 struct NodeNumber(u32);
 
-/// The bits of a place that are no number.
+/// The bits of a [`NodeNumber`] below the number.
 const SHIFT: u32 = 6;
 
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +96,7 @@ impl NodeNumber {
 struct Ends(u64);
 
 impl Ends {
-    /// Appends a place to its list if there are rows.
+    /// Appends a node or leaf to its list if there are rows.
     #[inline(always)]
     fn push(&mut self, (place, rows): (NodeNumber, u64), places: &mut [NodeNumber], sets: &mut [u64]) {
         let end = self.0.wrapping_shr(place.0) as u32 as usize;

@@ -27,7 +27,7 @@ pub(super) struct Node {
     children: [u16; 2],
 }
 
-/// The places of a node's children.
+/// The indices of a node's children by the answer.
 pub(super) const YES: usize = 0;
 pub(super) const NO: usize = 1;
 

@@ -143,7 +143,7 @@ fn or<const W: usize>(mut some: [u64; W], others: [u64; W]) -> [u64; W] {
     some
 }
 
-/// A one in each byte, and in each byte the bit of its place.
+/// A one in each byte, and in each byte the bit of the byte's index.
 const EACH: u64 = 0x0101_0101_0101_0101;
 const OWN: u64 = 0x8040_2010_0804_0201;
 

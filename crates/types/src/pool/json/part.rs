@@ -117,7 +117,7 @@ impl<'a> Fields<'a> {
         &KernelKind::fields(self.op)[index]
     }
 
-    /// The place of a field, by any of its names.
+    /// The index of a field, by any of its names.
     pub(super) fn index(&self, name: &str) -> usize {
         crate::field::position(KernelKind::fields(self.op), name).unwrap_or_default()
     }
