@@ -73,9 +73,9 @@ const FIRST: [usize; 10] = [1, 2, 3, 5, 8, 12, 20, 30, 50, 100];
 /// Measurements say nothing about smaller losses.
 const LEAST_LOSS: f64 = 1e-3;
 
-/// What choices of an operation teach; `None` if there are too few of them. `log_time` is
-/// what a unit of the model's score means, if its scores have no unit of their own, and `judged_on` what the choices
-/// are valid for, if the model's key does not say it.
+/// The sureness learned from judged choices of an operation; `None` if there are too few. `log_time` is the logarithm
+/// of time per unit of the model's score, if its scores have no unit of their own, and `judged_on` the types and
+/// architectures for which the choices are valid, if the model's key does not say them.
 fn learn(
     op: Op,
     choices: &[JudgedChoice],

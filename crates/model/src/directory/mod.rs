@@ -226,8 +226,8 @@ impl Model {
         self.forest(self.spec.rank_by)
     }
 
-    /// What was learned about its choices: how much they are expected to lose. `None` for models that do not
-    /// record it, and for types and architectures without judged choices.
+    /// The sureness learned from the model's choices: how much they are expected to lose. `None` for models that do
+    /// not record it, and for types and architectures without judged choices.
     pub fn sureness(&self, problem: &Problem, arch: Option<Arch>) -> Option<&Arc<Sureness>> {
         self.sureness.as_ref().filter(|learned| learned.is_valid_for(problem, arch))
     }
