@@ -12,7 +12,7 @@ use ck_select_enumerate::{Request, enumerate};
 use ck_select_model::directory::FeatureSpec;
 use ck_select_model::features::{Engine, Extractor, KernelTerms, Uncoded};
 use ck_select_model::rows::{Entrance, describe_name};
-use ck_select_types::cells::{Cell, Fields};
+use ck_select_types::cells::{Cell, NamedCells};
 use ck_select_types::kernel::{ConvKernel, Kernel, KernelKind};
 use ck_select_types::vocab::Op;
 use serde_json::{Map, Value};
@@ -68,21 +68,11 @@ fn extractors() -> Vec<(String, Extractor)> {
     engines.chain(specs).flat_map(each).collect()
 }
 
-struct Row<'a>(&'a Map<String, Value>);
-
-impl Fields for Row<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name)?.as_str()
-    }
-
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        let cell = self.0.get(name)?;
-        cell.as_str().map(Cell::Word).or_else(|| cell.as_i64().map(Cell::Whole))
-    }
-}
-
-fn side(extractor: &Extractor, cells: &Map<String, Value>) -> Result<KernelTerms, String> {
-    Entrance::new(extractor).kernel_terms(&Row(cells)).map_err(|error| error.to_string())
+fn side<'c>(extractor: &Extractor, cells: &'c Map<String, Value>) -> Result<KernelTerms, String> {
+    let cell = |value: &'c Value| value.as_str().map(Cell::Word).or_else(|| value.as_i64().map(Cell::Whole));
+    let cells: NamedCells<'_> =
+        cells.iter().filter_map(|(name, value)| Some((name.as_str(), cell(value)?))).collect();
+    Entrance::new(extractor).kernel_terms(&cells).map_err(|error| error.to_string())
 }
 
 fn cells(name: &str) -> Map<String, Value> {

@@ -1,5 +1,7 @@
 //! Named cells: a row of a CSV, or a mapping as upstream's Python tools take it.
 
+use std::cell::Cell as Memory;
+
 pub use crate::cell::Cell;
 use crate::invalid::{InvalidField, UnknownWord};
 use crate::table::Row;
@@ -33,6 +35,51 @@ impl Fields for Row<'_> {
 
     fn row(&self) -> Option<Row<'_>> {
         Some(*self)
+    }
+}
+
+/// Cells as a list. A search begins after the cell of the last one: most readers ask in the order of the list.
+#[derive(Debug, Clone, Default)]
+pub struct NamedCells<'a> {
+    cells: Vec<(&'a str, Cell<'a>)>,
+    next: Memory<usize>,
+}
+
+impl<'a> NamedCells<'a> {
+    /// Appends a cell.
+    pub fn push(&mut self, name: &'a str, cell: Cell<'a>) {
+        self.cells.push((name, cell));
+    }
+
+    /// Forgets all cells but so many.
+    pub fn truncate(&mut self, len: usize) {
+        self.cells.truncate(len);
+    }
+
+    /// The names and cells, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, Cell<'a>)> {
+        self.cells.iter().copied()
+    }
+
+    /// The cell of a name.
+    pub fn find(&self, name: &str) -> Option<Cell<'a>> {
+        let next = self.next.get();
+        let is = |index: &usize| self.cells.get(*index).is_some_and(|(known, _)| *known == name);
+        let index = Some(next).filter(is).or_else(|| (0..self.cells.len()).find(is))?;
+        self.next.set(index + 1);
+        Some(self.cells[index].1)
+    }
+}
+
+impl<'a> FromIterator<(&'a str, Cell<'a>)> for NamedCells<'a> {
+    fn from_iter<I: IntoIterator<Item = (&'a str, Cell<'a>)>>(cells: I) -> Self {
+        Self { cells: cells.into_iter().collect(), next: Memory::default() }
+    }
+}
+
+impl Fields for NamedCells<'_> {
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.find(name)
     }
 }
 

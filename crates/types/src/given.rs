@@ -364,10 +364,10 @@ pub fn absent<'n>(
 mod tests {
     use super::*;
     use crate::operation::OperationProblem as _;
-    use crate::problem::{ConvProblem, Pairs};
+    use crate::problem::{ConvProblem, cells_of_line};
 
     fn given(line: &str) -> Result<Given<ConvProblem>, String> {
-        ConvProblem::given(&Pairs::from_line(line)).map_err(|error| error.to_string())
+        ConvProblem::given(&cells_of_line(line)).map_err(|error| error.to_string())
     }
 
     #[test]

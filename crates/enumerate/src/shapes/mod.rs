@@ -236,7 +236,7 @@ impl Set {
         let defaults = ProblemDefaults { direction, dtype, ..ProblemDefaults::new(self.op()) };
         let words: Vec<&str> = line.split_whitespace().collect();
         product::expand(&words, &choice.batches, &mut product::Values::default(), &mut |values| {
-            let read = Problem::from_fields(self.op(), values, &defaults);
+            let read = Problem::from_fields(self.op(), &values.named, &defaults);
             problems.extend(read.ok().filter(|problem| self.takes(problem, choice)));
         })
     }

@@ -1,26 +1,20 @@
 //! Lines of `rules/shapes.json`: products of lists of values, as its first entry explains.
 
-use ck_select_types::cells::{Cell, Fields};
+use ck_select_types::cells::{Cell, NamedCells};
 
 /// The values of a line at one point of its product.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a> {
-    named: Vec<(&'a str, Cell<'a>)>,
+    pub(super) named: NamedCells<'a>,
     /// The sum of the indices in the lists.
     places: i64,
-}
-
-impl Fields for Values<'_> {
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        self.named.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
-    }
 }
 
 impl<'a> Values<'a> {
     /// The value of a text: the result of a calculation, the value of another name, or the text itself.
     fn value(&self, text: &'a str) -> Result<Cell<'a>, String> {
-        if let Some((_, value)) = self.named.iter().find(|(name, _)| *name == text) {
-            return Ok(*value);
+        if let Some(value) = self.named.find(text) {
+            return Ok(value);
         }
         if text.starts_with(|first: char| first.is_ascii_alphabetic()) && !text.contains(OPERATORS) {
             return Ok(Cell::Word(text));
@@ -48,7 +42,7 @@ impl<'a> Values<'a> {
     }
 
     fn number(&self, operand: &str) -> Result<i64, String> {
-        match self.cell(operand) {
+        match self.named.find(operand) {
             Some(Cell::Whole(number)) => Ok(number),
             None if operand == "#" => Ok(self.places),
             _ => operand.parse().map_err(|_| format!("found '{operand}', expected a number or its name")),
@@ -81,14 +75,14 @@ pub(super) fn expand<'a>(
     let (names, list) =
         word.split_once('=').ok_or_else(|| format!("found '{word}', expected name=values"))?;
     let names = match names.strip_suffix('?') {
-        Some(name) if values.cell(name).is_some() => return expand(rest, batches, values, take),
+        Some(name) if values.named.find(name).is_some() => return expand(rest, batches, values, take),
         Some(name) => name,
         None => names,
     };
-    let (known, places) = (values.named.len(), values.places);
+    let (known, places) = (values.named.iter().count(), values.places);
     for (index, tuple) in (0..).zip(entries(list, batches, values)?) {
         match tuple {
-            Entry::Number(number) => values.named.push((names, Cell::Whole(number))),
+            Entry::Number(number) => values.named.push(names, Cell::Whole(number)),
             Entry::Texts(texts) => {
                 let count = (names.split(':').count(), texts.split(':').count());
                 if count.0 != count.1 {
@@ -96,7 +90,7 @@ pub(super) fn expand<'a>(
                 }
                 for (name, text) in names.split(':').zip(texts.split(':')) {
                     let value = values.value(text)?;
-                    values.named.push((name, value));
+                    values.named.push(name, value);
                 }
             }
         }

@@ -10,7 +10,7 @@ use std::io::{BufRead as _, Read as _};
 use super::line::parse_silent;
 use super::{Fault, ListedProblem, ReadProblem, Request, Skipped, StatedFields};
 use crate::gemm::GemmRequest;
-use crate::problem::Pairs;
+use crate::problem::cells_of_line;
 use crate::sheet::Text;
 use crate::sheet::csv::LONGEST;
 use crate::vocab::QuantMode;
@@ -98,7 +98,7 @@ impl<'a> AiterLog<'a> {
         let pairs = self.pairs.pop_front().unwrap_or_default();
         let problem = parse_silent(&pairs, request.op, &request.defaults);
         let problem = problem.map_err(|fault| (Some(self.number), fault))?;
-        let stated = StatedFields::by(&Pairs::from_line(&pairs));
+        let stated = StatedFields::by(&cells_of_line(&pairs));
         let listed = ListedProblem { number: None, problem, stated };
         Ok(Some(ReadProblem { listed, written: problem, line: self.number }))
     }

@@ -2,7 +2,7 @@
 
 use super::line::{ProblemLine, op_of, parse_line, parse_silent};
 use super::{Fault, ListedProblem, ProblemLineFault, ReadProblem, Request, Skipped, StatedFields, aiter_log};
-use crate::problem::Pairs;
+use crate::problem::cells_of_line;
 use crate::sheet::{Lines, Opened, Text};
 
 /// The lines of a list.
@@ -55,7 +55,7 @@ impl<'a> PairLines<'a> {
             match read {
                 Ok(ProblemLine::Problem(problem) | ProblemLine::Behind(problem)) => {
                     *any = true;
-                    let stated = StatedFields::by(&Pairs::from_line(line));
+                    let stated = StatedFields::by(&cells_of_line(line));
                     let listed = ListedProblem { number: None, problem, stated };
                     return Ok(Some(ReadProblem { listed, written: problem, line: number }));
                 }

@@ -1,12 +1,12 @@
 use super::*;
-use crate::problem::Pairs;
+use crate::problem::cells_of_line;
 use crate::vocab::{MoeEpilogue, MoeQuant, MoeStage, Op};
 
 const BASE: &str = "stage=1,tokens=24,experts=8,topk=2,n=512,k=256";
 
 fn parse(text: &str) -> Result<MoeProblem, String> {
     let defaults = ProblemDefaults { dtype: Dtype::Bf16, ..ProblemDefaults::new(Op::Gemm) };
-    MoeProblem::read_cells(&Pairs::from_line(text), &defaults).map_err(|error| error.to_string())
+    MoeProblem::read_cells(&cells_of_line(text), &defaults).map_err(|error| error.to_string())
 }
 
 fn with(more: &str) -> Result<MoeProblem, String> {

@@ -14,7 +14,7 @@ pub use fields::FieldSet;
 pub use limits::SHORTEST_LAUNCH_MS;
 pub use splits::Splits;
 pub use text::ProblemError;
-pub(crate) use text::{Pairs, keys, separates, text_keys};
+pub(crate) use text::{cells_of_line, keys, separates, text_keys};
 
 use crate::each_operation;
 use crate::field::{self, Key, Record};

@@ -1,11 +1,10 @@
 //! Problems from text: `N=16,C=256,…` on a command line, or the named cells of a CSV row.
 
-use std::cell::Cell;
 use std::fmt;
 use std::sync::LazyLock;
 
 use super::Problem;
-use crate::cells::Fields;
+use crate::cells::{Cell, Fields, NamedCells};
 use crate::defaults::ProblemDefaults;
 use crate::each_operation;
 use crate::field::{Field, InvalidField};
@@ -84,7 +83,7 @@ impl Problem {
     /// ```
     pub fn parse(op: Op, text: &str, defaults: &ProblemDefaults) -> Result<Self, ProblemError> {
         let accepted = text_keys(op);
-        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        let mut pairs = NamedCells::default();
         for part in text.split(separates).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| ProblemError::NotAPair(part.to_owned()))?;
             // Lists of several operations have it, and a line may be copied from one.
@@ -99,16 +98,16 @@ impl Problem {
             }
             // The extents of a GEMM are accepted in either case; no two fields of a problem differ only in
             // case.
-            if pairs.iter().any(|&(known, _)| known.eq_ignore_ascii_case(key)) {
+            if pairs.iter().any(|(known, _)| known.eq_ignore_ascii_case(key)) {
                 return Err(ProblemError::Twice(key.to_owned()));
             }
             // A cell may be empty, but whoever writes a key has a value in mind.
             if value.is_empty() {
                 return Err(ProblemError::NoValue(key.to_owned()));
             }
-            pairs.push((key, value));
+            pairs.push(key, Cell::Word(value));
         }
-        Ok(Self::from_fields(op, &Pairs::new(pairs), defaults)?)
+        Ok(Self::from_fields(op, &pairs, defaults)?)
     }
 
     /// The operation of pairs that need not include `op=…`: `M` is a GEMM's, queries are attention's.
@@ -139,31 +138,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// `key=value` pairs. Texts that we printed have the keys in the order in which readers request them.
-pub(crate) struct Pairs<'a> {
-    pairs: Vec<(&'a str, &'a str)>,
-    next: Cell<usize>,
-}
-
-impl<'a> Pairs<'a> {
-    pub(crate) const fn new(pairs: Vec<(&'a str, &'a str)>) -> Self {
-        Self { pairs, next: Cell::new(0) }
-    }
-
-    /// The pairs of a line that is a problem.
-    pub(crate) fn from_line(line: &'a str) -> Self {
-        Self::new(line.split(separates).filter_map(|part| part.split_once('=')).collect())
-    }
-}
-
-impl Fields for Pairs<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        let next = self.next.get();
-        let is = |index: &usize| self.pairs.get(*index).is_some_and(|(key, _)| *key == name);
-        let index = Some(next).filter(is).or_else(|| (0..self.pairs.len()).find(is))?;
-        self.next.set(index + 1);
-        Some(self.pairs[index].1)
-    }
+/// The cells of a line that is a problem, `key=value` pairs.
+pub(crate) fn cells_of_line(line: &str) -> NamedCells<'_> {
+    let pairs = line.split(separates).filter_map(|part| part.split_once('='));
+    pairs.map(|(key, value)| (key, Cell::Word(value))).collect()
 }
 
 #[cfg(test)]
@@ -359,7 +337,7 @@ mod tests {
                 .filter(|(field, _)| !["family", "quant", "group_a", "group_b"].contains(&field.name));
             let text: Vec<(&str, String)> =
                 given.map(|(field, value)| (field.name, field.text(*value))).collect();
-            let pairs = Pairs::new(text.iter().map(|(name, value)| (*name, value.as_str())).collect());
+            let pairs: NamedCells<'_> = text.iter().map(|(name, value)| (*name, Cell::Word(value))).collect();
             let defaults = ProblemDefaults::new(op);
             let problem = match op {
                 Op::Conv => {

@@ -15,7 +15,7 @@ use super::SheetError;
 use super::aiter;
 use super::csv::CsvRows;
 use super::header::{check_alike, check_names};
-use crate::cells::{Cell, Fields};
+use crate::cells::{Cell, NamedCells};
 use crate::field::InvalidField;
 use crate::vocab::Op;
 
@@ -249,19 +249,20 @@ impl KernelColumns {
 #[derive(Debug, Clone)]
 pub struct ProblemColumns(Vec<(&'static str, Column)>);
 
-/// The cells of a problem, by its fields.
-pub struct ProblemCells<'a> {
-    columns: &'a ProblemColumns,
-    row: &'a dyn Row,
-    parts: Option<i32>,
-}
-
 impl ProblemColumns {
-    /// The cells of a row.
-    pub fn cells<'a>(&'a self, row: &'a dyn Row) -> Result<ProblemCells<'a>, InvalidField> {
-        let exponents = self.0.iter().find(|(_, column)| column.name == aiter::EXPONENTS);
-        let parts = exponents.map_or(Ok(None), |(_, column)| column.parts(row))?;
-        Ok(ProblemCells { columns: self, row, parts })
+    /// The cells of a row's problem, by its fields.
+    pub fn cells<'a>(&self, row: &'a dyn Row) -> Result<NamedCells<'a>, InvalidField> {
+        let cell = |(field, column): &(&'static str, Column)| {
+            let cell = match column.name {
+                aiter::EXPONENTS => {
+                    column.parts(row).map(|parts| parts.map(|parts| Cell::Whole(parts.into())))
+                }
+                _ => Ok(column.cell(row)),
+            };
+            Some((*field, cell.transpose()?))
+        };
+        let cells = self.0.iter().filter_map(cell).map(|(field, cell)| Ok((field, cell?)));
+        cells.collect()
     }
 
     /// A fault of a field as one of its column.
@@ -277,15 +278,5 @@ impl ProblemColumns {
             rest.starts_with(": ").then(|| format!("{}{rest}", column.name))
         };
         self.0.iter().find_map(renamed).unwrap_or(fault)
-    }
-}
-
-impl Fields for ProblemCells<'_> {
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        let (_, column) = self.columns.0.iter().find(|(field, _)| *field == name)?;
-        match column.name {
-            aiter::EXPONENTS => self.parts.map(|parts| Cell::Whole(parts.into())),
-            _ => column.cell(self.row),
-        }
     }
 }

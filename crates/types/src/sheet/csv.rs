@@ -7,7 +7,7 @@ use std::io::{self, Chain, Read, Take};
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Terminator};
 
-use crate::cells::{Cell, Fields};
+use crate::cells::{Cell, NamedCells};
 
 /// The longest row, in bytes: a file without line ends must not fill the memory.
 pub(crate) const LONGEST: u64 = 1 << 20;
@@ -171,9 +171,10 @@ impl<R> CsvRows<R> {
         self.record.get(column).unwrap_or_default()
     }
 
-    /// The value of a cell.
-    pub fn at(&self, column: usize) -> Option<Cell<'_>> {
-        Cell::from_text(self.text(column))
+    /// The row's cells, by the names of their columns.
+    pub fn cells(&self) -> NamedCells<'_> {
+        let cells = self.header.iter().zip(&self.record);
+        cells.filter_map(|(name, text)| Some((name.as_str(), Cell::from_text(text)?))).collect()
     }
 
     /// The number of the row's last line, from 1; of the first, if a quoted cell has no end.
@@ -187,17 +188,12 @@ impl<R> CsvRows<R> {
     }
 }
 
-impl<R> Fields for CsvRows<R> {
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        self.at(self.column(name)?)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::BufReader;
 
     use super::*;
+    use crate::sheet::Row as _;
 
     /// Every row with its line and cells, read through a buffer of this many bytes.
     fn rows(text: &[u8], buffer: usize) -> Result<Vec<(u64, Vec<String>)>, String> {
@@ -302,7 +298,7 @@ mod tests {
     fn empty_words_are_absent_cells() {
         let mut rows = CsvRows::new(&b"M,N,K,split_k\n,nan,N/A,2\n"[..]);
         assert!(rows.read_header().unwrap() && rows.next().unwrap());
-        let cells = ["M", "N", "K", "split_k"].map(|name| rows.get(name));
-        assert_eq!(cells, [None, None, None, Some("2")]);
+        let cells = [0, 1, 2, 3].map(|column| rows.at(column));
+        assert_eq!(cells, [None, None, None, Some(Cell::Word("2"))]);
     }
 }

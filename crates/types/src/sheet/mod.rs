@@ -18,9 +18,7 @@ mod open;
 use std::fmt::Display;
 use std::io;
 
-pub use columns::{
-    Column, Columns, KERNELS, KernelColumns, ProblemCells, ProblemColumns, Row, SPEEDS, TIMES,
-};
+pub use columns::{Column, Columns, KERNELS, KernelColumns, ProblemColumns, Row, SPEEDS, TIMES};
 pub use csv::{CsvFault, CsvRows};
 pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
 pub use lines::Lines;

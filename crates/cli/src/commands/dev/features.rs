@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (entrance, mut row) = (Entrance::new(&extractor), vec![0.0; names.len()]);
     let mut any = false;
     while sheet.next()? {
-        entrance.fill(&sheet.rows, &mut row).map_err(|error| sheet.fault(error))?;
+        entrance.fill(&sheet.rows.cells(), &mut row).map_err(|error| sheet.fault(error))?;
         rows.push(row.iter().copied().map(Cell::Real).collect())?;
         any = true;
     }

@@ -4,7 +4,7 @@
 //! with the time of the stage. Where a stage was won by another library's kernel (assembly, `FlyDSL`, one for both
 //! stages), the row says nothing of CK's.
 
-use ck_select_types::cells::{Cell, Fields};
+use ck_select_types::cells::{Cell, NamedCells};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::operation::OperationProblem as _;
@@ -59,22 +59,6 @@ impl PairColumns {
     }
 }
 
-/// A stage of a row, as cells of a problem.
-struct StageCells<'a> {
-    columns: &'a PairColumns,
-    row: &'a dyn Row,
-    /// The stage, its columns and depth.
-    own: [(&'static str, i64); 3],
-}
-
-impl Fields for StageCells<'_> {
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        let own = self.own.iter().find(|(own, _)| *own == name);
-        let column = || self.columns.fields.iter().find(|column| column.name == name)?.cell(self.row);
-        own.map(|(_, number)| Cell::Whole(*number)).or_else(column)
-    }
-}
-
 impl PairColumns {
     /// The problem of a row's stage, 0 or 1, and the compute units of its GPU.
     fn shape(&self, row: &dyn Row, stage: usize, assumed: TunedGpu) -> Result<Key, String> {
@@ -85,7 +69,8 @@ impl PairColumns {
         let [hidden, inter, gated] = self.sizes.map(whole);
         let (hidden, inter, gated) = (hidden?, inter?, gated?);
         let [n, k] = [[inter.saturating_mul(1 + gated), hidden], [hidden, inter]][stage];
-        let own = [("stage", stage as i64 + 1), ("n", n), ("k", k)];
+        let own = [("stage", stage as i64 + 1), ("n", n), ("k", k)]
+            .map(|(name, number)| (name, Cell::Whole(number)));
         let units = self.units.whole(row).map_err(text)?;
         let named = self.arch.text(row).map(|word| word.parse::<Arch>());
         let named = named.transpose().map_err(|error| format!("gfx: {error}"))?;
@@ -93,7 +78,8 @@ impl PairColumns {
             arch: named.or_else(|| arch_with(units, assumed.arch)),
             ..ProblemDefaults::new(Op::Moe)
         };
-        let cells = StageCells { columns: self, row, own };
+        let columns = self.fields.iter().filter_map(|column| Some((column.name, column.cell(row)?)));
+        let cells: NamedCells<'_> = own.into_iter().chain(columns).collect();
         let problem = MoeProblem::read_cells(&cells, &defaults).map_err(text)?;
         if let (Some(arch), Some(units)) = (problem.arch, units) {
             Hardware::check_units(arch, self.units.name, units).map_err(text)?;
