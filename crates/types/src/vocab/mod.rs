@@ -407,21 +407,23 @@ impl FromStr for GemmLayout {
 
 /// A GPU architecture such as `gfx950`: the target without its feature flags (`:xnack-` and the like).
 ///
-/// Held inline, so that problems and kernels stay plain values without allocation.
+/// Held inline, so that problems and kernels stay plain values without allocation, and in one word, as a selection
+/// compares architectures dozens of times.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Arch {
-    text: [u8; Self::MAX_LEN],
-    len: u8,
+    /// The name, and zeros after it.
+    text: [u8; Self::LEN],
 }
 
 impl Arch {
-    /// Longest accepted name.
-    pub const MAX_LEN: usize = 15;
+    /// Longer than any name.
+    const LEN: usize = 8;
 
     /// The name, without target features.
     pub fn as_str(&self) -> &str {
         // The bytes come from a `str` of ASCII characters (see `from_str`), so the fallback is never taken.
-        std::str::from_utf8(&self.text[..usize::from(self.len)]).unwrap_or("")
+        let name = self.text.split(|&byte| byte == 0).next();
+        std::str::from_utf8(name.unwrap_or_default()).unwrap_or("")
     }
 
     /// Threads of one wave as upstream derives them: 64 for gfx9, 32 for everything else.
@@ -450,7 +452,7 @@ impl Arch {
 
     /// Whether its matrix instructions scale operands, and multiply 128 elements of at most 8 bits at once.
     /// Of other vendors' GPUs nothing is known.
-    pub(crate) fn multiplies_scaled(&self) -> bool {
+    pub(crate) fn multiplies_scaled(self) -> bool {
         let arch = self.as_str();
         arch == "gfx950" || arch.starts_with("gfx125") || !self.is_amd()
     }
@@ -480,9 +482,9 @@ impl FromStr for Arch {
             let accepted = of_product.unwrap_or(&["gfx9xx", "gfx10xx", "gfx11xx", "gfx12xx", "sm_NN"]);
             return Err(UnknownWord { what: "arch", found: word.to_owned(), accepted });
         }
-        let mut text = [0; Self::MAX_LEN];
+        let mut text = [0; Self::LEN];
         text[..base.len()].copy_from_slice(base.as_bytes());
-        Ok(Self { text, len: base.len() as u8 })
+        Ok(Self { text })
     }
 }
 
