@@ -204,7 +204,8 @@ typedef struct {
   const char *quant;     /**< Which operands have scales. NULL for none. */
   int32_t group_a[3];    /**< Elements of A that share a scale, if groups do. m, n, k; zeros for the usual
                               ones. */
-  int32_t group_b[3];    /**< The same of B. m, n, k; zeros for the usual ones. */
+  int32_t group_b[3];    /**< Elements of B that share a scale, if groups do. m, n, k; zeros for the usual
+                              ones. */
 } ck_gemm_request;
 
 /** A GEMM: C (m x n) = A (m x k) times B (k x n). */

@@ -7,10 +7,11 @@ use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
 use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
 use ck_select::pool::Pool;
-use ck_select::problem::{ConvProblem, GemmProblem, Problem};
+use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults};
 use ck_select::ranking::Ranker;
 use ck_select::registry::{Mode, NewKernel, Options, Priority, Registry, Source};
 use ck_select::tuning::search::RunOutcome;
+use ck_select::vocab::Op;
 
 use crate::common::{Scripted, conv, filled, kernels, new, of_kernels, on, pool, root, running};
 use ck_select_testing::counting::ALLOCATIONS;
@@ -354,4 +355,27 @@ fn a_warm_selection_does_not_allocate() {
         }
         assert_eq!(ALLOCATIONS.get() - before, 0);
     }
+}
+
+/// Each kernel that does not compute a mixture of experts gave its reason as a text.
+#[test]
+fn a_warm_selection_does_not_allocate_for_kernels_that_do_not_fit() {
+    let name = |depth: u32| format!("triton_moe_fp8_64x64x{depth}_group1_4warps_2stages");
+    let kernels = [64, 128, 256].map(|depth| Kernel::from_name(&name(depth)).unwrap());
+    let registry = of_kernels(on("sm_90"), kernels);
+    let problem = |tokens: i64| {
+        let text = format!(
+            "stage=1,tokens={tokens},experts=8,topk=2,n=512,k=256,dtype_a=fp8,dtype_b=fp8,quant=block"
+        );
+        Problem::parse(Op::Moe, &text, &ProblemDefaults::new(Op::Moe)).unwrap()
+    };
+    let problems: Vec<Problem> = (1..100).map(problem).collect();
+    let text = registry.explain(&problems[0]).unwrap();
+    assert!(text.contains("estimate: 2 kernels on sm_90"), "{text}");
+    registry.select(&problems[0]).unwrap();
+    let before = ALLOCATIONS.get();
+    for problem in &problems[1..] {
+        registry.select(problem).unwrap();
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
 }

@@ -45,7 +45,7 @@ impl OperationData for GemmProblem {
             let batch = if kernel.variant.batched { "'batch' of 1 or more" } else { "no batch" };
             return Err(format!("kernel '{name}' needs {batch} and {expected}"));
         }
-        match kernel.misfit(&problem) {
+        match kernel.mismatch(&problem) {
             Some(reason) => Err(format!("kernel '{name}' does not compute it: {reason}")),
             None => Ok(problem),
         }

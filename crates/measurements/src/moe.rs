@@ -30,7 +30,7 @@ impl OperationData for MoeProblem {
         let read = Self::given_in(cells, is_size).and_then(|given| Self::from_given(given, defaults));
         let problem = read.map_err(|error| error.to_string())?;
         let problem = Self { dtype_a: kernel.dtype_a, dtype_b: kernel.dtype_b, ..problem };
-        match kernel.misfit(&problem) {
+        match kernel.mismatch(&problem) {
             Some(reason) => Err(format!("kernel '{name}' does not compute it: {reason}")),
             None => Ok(problem),
         }

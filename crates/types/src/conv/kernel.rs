@@ -83,12 +83,62 @@ impl Value for Option<StreamK> {
     }
 }
 
+/// The first thing in which a kernel differs from a problem, with the kernel's own value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ConvMismatch {
+    /// Its direction.
+    #[error("its direction is {0}")]
+    Direction(Direction),
+    /// Its number of spatial dimensions.
+    #[error("it is for {0} dimensions")]
+    Dimensions(u8),
+    /// What it is made for.
+    #[error("it is made for {}", filters(*.0))]
+    Specialization(Specialization),
+    /// The groups that it merges.
+    #[error("it is made for multiples of {multiple} groups{}", if *.is_forward { " of one channel" } else { "" })]
+    Groups {
+        /// Their number.
+        multiple: u32,
+        /// Forward kernels read along groups of one channel.
+        is_forward: bool,
+    },
+}
+
+/// The filters that a specialization is for.
+const fn filters(specialization: Specialization) -> &'static str {
+    match specialization {
+        Specialization::Filter3x3 => "filters of 3x3 and groups of one channel",
+        Specialization::Filter1x1Stride1Pad0 => "filters of 1x1 and strides of 1 without padding",
+        Specialization::Filter1x1Pad0 | Specialization::Default => "filters of 1x1 without padding",
+    }
+}
+
 impl ConvKernel {
     /// Whether it computes what the problem asks for, apart from types and layout.
+    #[inline]
     pub fn matches_request(&self, problem: &ConvProblem) -> bool {
-        self.direction == problem.direction
-            && self.ndim == problem.ndim
-            && self.matches_specialization(problem)
+        self.mismatch(problem).is_none()
+    }
+
+    /// In what it differs from what a problem asks for, types and layout aside.
+    #[inline]
+    pub fn mismatch(&self, problem: &ConvProblem) -> Option<ConvMismatch> {
+        if self.direction != problem.direction {
+            return Some(ConvMismatch::Direction(self.direction));
+        }
+        if self.ndim != problem.ndim {
+            return Some(ConvMismatch::Dimensions(self.ndim));
+        }
+        if self.matches_specialization(problem) {
+            return None;
+        }
+        Some(if self.is_specialized_for(problem) {
+            let is_forward = self.direction == Direction::Forward;
+            ConvMismatch::Groups { multiple: self.num_groups_to_merge, is_forward }
+        } else {
+            ConvMismatch::Specialization(self.specialization)
+        })
     }
 
     /// Whether types and layout are the problem's. Layouts that differ only in the number of dimensions
@@ -121,28 +171,6 @@ impl ConvKernel {
         element("dtype_wei", self.dtype_wei)?;
         element("dtype_out", self.dtype_out)?;
         field::validate_numbers(self)
-    }
-
-    /// Why it does not compute the problem, types and layout aside.
-    pub(crate) fn misfit(&self, problem: &ConvProblem) -> Option<String> {
-        if self.direction != problem.direction {
-            return Some(format!("its direction is {}", self.direction));
-        }
-        if self.ndim != problem.ndim {
-            return Some(format!("it is for {} dimensions", self.ndim));
-        }
-        if !self.is_specialized_for(problem) {
-            let kind = match self.specialization {
-                Specialization::Filter3x3 => "filters of 3x3 and groups of one channel",
-                Specialization::Filter1x1Stride1Pad0 => "filters of 1x1 and strides of 1 without padding",
-                _ => "filters of 1x1 without padding",
-            };
-            return Some(format!("it is made for {kind}"));
-        }
-        (!self.merges_groups_of(problem)).then(|| {
-            let forward = if self.direction == Direction::Forward { " of one channel" } else { "" };
-            format!("it is made for multiples of {} groups{forward}", self.num_groups_to_merge)
-        })
     }
 
     /// Whether its specialization and its merged groups admit the problem, as the kernels of CK check at

@@ -12,7 +12,7 @@ pub(crate) use problem::from_given;
 pub use problems::*;
 
 pub(crate) mod kernels {
-    pub use super::kernel::{ConvKernel, StreamK};
+    pub use super::kernel::{ConvKernel, ConvMismatch, StreamK};
     pub use super::name::ConvName;
     pub use super::tile::ConvTile;
 }

@@ -1,6 +1,6 @@
 //! Attention kernels: every field of upstream's key.
 
-use super::{DTYPES, FmhaProblem, config_name};
+use super::{DTYPES, FmhaProblem, Unsupported, config_name};
 use crate::field::{self, InvalidField, Kind, Value, fields};
 use crate::limits::{Judged, ProductLimits, Refusal};
 use crate::shape::Mnk;
@@ -160,9 +160,9 @@ impl FmhaKernel {
         self.dtype == problem.dtype
     }
 
-    /// Why it does not compute the problem.
-    pub(crate) fn misfit(&self, problem: &FmhaProblem) -> Option<String> {
-        self.check(problem).err().map(|broken| broken.to_string())
+    /// The rule of its family that a problem breaks, if there is one.
+    pub(crate) fn mismatch(&self, problem: &FmhaProblem) -> Option<Unsupported> {
+        self.check(problem).err()
     }
 
     /// The element type of its first input.

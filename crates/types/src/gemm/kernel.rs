@@ -79,35 +79,6 @@ impl GemmKernel {
         }
     }
 
-    /// Whether it is of the variant that a problem asks for. Batches, lists, Stream-K and scales must match
-    /// the problem, because they are launch arguments; D tensors and a shuffled B must match only if the
-    /// problem asks for them.
-    pub fn matches_request(&self, problem: &GemmProblem) -> bool {
-        let GemmRequest { batch, groups, stream_k, num_d, preshuffle, .. } = &problem.request;
-        self.variant.batched == (*batch > 0)
-            && self.grouped != groups.is_empty()
-            && self.variant.stream_k == *stream_k
-            && self.variant.quant == problem.request.scales()
-            && (*num_d == 0 || self.num_d_tensors == *num_d)
-            && (!*preshuffle || self.preshuffle)
-            && (self.variant.library != GemmLibrary::Aiter
-                || self.has_whole_tiles(problem) && self.has_whole_vectors(problem))
-    }
-
-    /// Whether N and K are whole tiles, as far as one of AITER's kernels needs them to be. Rows beyond M are
-    /// only read, whether it pads them or not.
-    fn has_whole_tiles(&self, problem: &GemmProblem) -> bool {
-        let [_, pad_n, pad_k] = self.pad;
-        (pad_n || is_whole(problem.n, self.tile.n)) && (pad_k || is_whole(problem.k, self.tile.k))
-    }
-
-    /// Whether the rows of one of AITER's kernels of CK's are whole loads and stores, which no padding
-    /// completes.
-    fn has_whole_vectors(&self, problem: &GemmProblem) -> bool {
-        let [load_a, load_b, store] = self.vector;
-        is_whole(problem.k, load_a) && is_whole(problem.k, load_b) && is_whole(problem.n, store)
-    }
-
     /// Whether its name stands for kernels of 8-bit integers as well: AITER's with one scale for each row and
     /// column, and B as it is.
     pub(crate) fn may_be_int8(&self) -> bool {
@@ -174,50 +145,4 @@ impl GemmKernel {
         triton_name::validate(self)?;
         self.variant.quant.map_or(Ok(()), |quant| quant.validate())
     }
-
-    /// The first difference between kernel and problem, in words, with what the problem would have to request.
-    pub fn misfit(&self, problem: &GemmProblem) -> Option<String> {
-        if self.matches_request(problem) {
-            return None;
-        }
-        let GemmRequest { batch, groups, stream_k, num_d, .. } = &problem.request;
-        if self.variant.batched != (*batch > 0) {
-            let own = if self.variant.batched { "a batch" } else { "no batch" };
-            return Some(format!("it is for {own} (batch)"));
-        }
-        if self.grouped == groups.is_empty() {
-            let own = if self.grouped { "a list" } else { "no list" };
-            return Some(format!("it is for {own} of GEMMs (groups)"));
-        }
-        if self.variant.stream_k != *stream_k {
-            return Some(match self.variant.stream_k {
-                Some(own) => format!("it is a Stream-K kernel (stream_k={own})"),
-                None => "it is not a Stream-K kernel (stream_k)".to_owned(),
-            });
-        }
-        if self.variant.quant != problem.request.scales() {
-            return Some(match self.variant.quant {
-                Some(own) => format!("its operands have other scales (quant={})", own.mode),
-                None => "its operands have no scales (quant)".to_owned(),
-            });
-        }
-        if *num_d > 0 && self.num_d_tensors != *num_d {
-            return Some(format!("it reads {} D tensors (num_d)", self.num_d_tensors));
-        }
-        let is_aiters = self.variant.library == GemmLibrary::Aiter;
-        if is_aiters && !self.has_whole_tiles(problem) {
-            return Some(format!("its tile of {} does not divide N and K", self.tile));
-        }
-        if is_aiters && !self.has_whole_vectors(problem) {
-            let [load_a, load_b, store] = self.vector;
-            return Some(format!(
-                "it loads {load_a} and {load_b} elements of K and stores {store} of N at a time"
-            ));
-        }
-        Some("it reads B as it is (preshuffle)".to_owned())
-    }
-}
-
-fn is_whole(extent: i64, part: u32) -> bool {
-    extent % i64::from(part.max(1)) == 0
 }

@@ -4,6 +4,7 @@ mod aiter_name;
 mod family;
 mod kernel;
 mod limits;
+mod mismatch;
 mod name;
 mod parts;
 mod problem;
@@ -21,6 +22,7 @@ pub use problems::*;
 
 pub(crate) mod kernels {
     pub use super::kernel::GemmKernel;
+    pub use super::mismatch::GemmMismatch;
     pub use super::name::ParsedGemmName;
     pub use super::variant::{GemmVariant, Quant};
 }
@@ -62,7 +64,10 @@ impl OperationProblem for GemmProblem {
         columns: COLUMNS,
         optional_columns: &[&["batch", "groups"], &["num_d"]],
         extents: &["M", "N", "K"],
-        variant_fields: &["dtype_a", "dtype_b", "dtype_c", "layout", "split_k"],
+        variant_fields: &[
+            "dtype_a", "dtype_b", "dtype_c", "layout", "split_k", "stream_k", "num_d", "preshuffle", "quant",
+            "group_a", "group_b",
+        ],
         list_columns: &[&["m", "n", "k", "dtype", "layout"]],
         problem_cells: &[COLUMNS, &["M", "N", "K", "batch", "batch_count", "groups", "arch"]],
         kernel_cells: &[

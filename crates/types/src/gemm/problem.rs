@@ -6,7 +6,6 @@ use super::{GemmRequest, Groups, Quant};
 use crate::defaults::ProblemDefaults;
 use crate::field::{self, InvalidField, fields};
 use crate::given::Given;
-use crate::shape::Mnk;
 use crate::valid::element;
 use crate::vocab::{Arch, Dtype, GemmLayout, StreamKReduction};
 
@@ -105,7 +104,7 @@ impl GemmProblem {
         if stream_k == Some(StreamKReduction::None) {
             return Err(InvalidField::new("stream_k", "none", "atomic, linear or tree"));
         }
-        self.request.scales().map_or(Ok(()), |scales| scales.validate())
+        self.request.validate_groups()
     }
 
     /// Multiplications and additions of the whole problem, as f64.
@@ -141,12 +140,6 @@ pub(crate) fn from_given(
     if let Some(mode) = given.value("quant") {
         usual.request = usual.request.scaled(Quant::usual(mode));
         usual.dtype_c = dtype.scaled_result();
-    }
-    for (name, usual) in [("group_a", usual.request.group_a), ("group_b", usual.request.group_b)] {
-        if let (Some(Some(shape)), None) = (given.value::<Option<Mnk>>(name), usual) {
-            let found = format_args!("'{shape}'");
-            return Err(InvalidField::new(name, found, "nothing, or a 'quant' that has such groups"));
-        }
     }
     Ok(given.complete(&usual))
 }

@@ -2,7 +2,7 @@
 //! scales.
 
 use super::variant::Quant;
-use crate::field::fields;
+use crate::field::{InvalidField, fields};
 use crate::groups::Groups;
 use crate::shape::Mnk;
 use crate::vocab::{QuantMode, StreamKReduction};
@@ -21,7 +21,7 @@ fields! {
         quant: Option<QuantMode> = None, min: 0, names: ["quant"] omit, "Which operands have scales.";
         group_a: Option<Mnk> = None, min: 0, names: ["group_a"] omit,
             "Elements of A that share a scale, if groups do.";
-        group_b: Option<Mnk> = None, min: 0, names: ["group_b"] omit, "The same of B.";
+        group_b: Option<Mnk> = None, min: 0, names: ["group_b"] omit, "Elements of B that share a scale, if groups do.";
     }
     nested {}
     beside {
@@ -36,17 +36,34 @@ impl GemmRequest {
     /// Whether it is [`GemmRequest::NONE`], without comparing lists.
     #[inline]
     pub const fn is_none(&self) -> bool {
-        self.batch == 0
-            && self.groups.is_empty()
-            && self.stream_k.is_none()
-            && self.num_d == 0
-            && !self.preshuffle
-            && self.quant.is_none()
+        let Self { batch, groups, stream_k, num_d, preshuffle, quant, group_a, group_b } = self;
+        *batch == 0
+            && groups.is_empty()
+            && stream_k.is_none()
+            && *num_d == 0
+            && !*preshuffle
+            && quant.is_none()
+            && group_a.is_none()
+            && group_b.is_none()
     }
 
     /// The scales of the operands, if it asks for some.
     pub fn scales(&self) -> Option<Quant> {
         self.quant.map(|mode| Quant { mode, group_a: self.group_a, group_b: self.group_b })
+    }
+
+    /// Checks that scales are what groups of elements share: the request's own groups, where its mode has some.
+    pub(super) fn validate_groups(&self) -> Result<(), InvalidField> {
+        let usual = self.quant.map(Quant::usual);
+        let usual = usual.map_or([None; 2], |usual| [usual.group_a, usual.group_b]);
+        let own = [("group_a", self.group_a), ("group_b", self.group_b)];
+        for ((field, own), usual) in own.into_iter().zip(usual) {
+            if let (Some(group), None) = (own, usual) {
+                let found = format_args!("'{group}'");
+                return Err(InvalidField::new(field, found, "nothing, or a 'quant' that has such groups"));
+            }
+        }
+        self.scales().map_or(Ok(()), |scales| scales.validate())
     }
 
     /// The request with these scales.

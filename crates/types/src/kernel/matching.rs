@@ -45,7 +45,7 @@ impl Kernel {
     /// # Ok::<(), ck_select_types::kernel::NameError>(())
     /// ```
     pub fn misfit(&self, problem: &Problem) -> Option<String> {
-        let why = each_operation!((&self.kind, problem), (KernelKind(kernel), Problem(of)) => kernel.misfit(of), {
+        let why = each_operation!((&self.kind, problem), (KernelKind(kernel), Problem(of)) => kernel.mismatch(of).map(|why| why.to_string()), {
             return Some(format!("it is a {} kernel", self.op()));
         });
         let other_types = || {
@@ -63,7 +63,7 @@ impl Kernel {
     #[inline]
     pub fn runs_on(&self, arch: Option<Arch>) -> bool {
         !matches!((self.kind.arch(), arch), (Some(own), Some(asked)) if own != asked)
-            && (!self.kind.needs_scaled_instructions() || arch.is_none_or(|arch| arch.multiplies_scaled()))
+            && (!self.kind.needs_scaled_instructions() || arch.is_none_or(Arch::multiplies_scaled))
     }
 }
 
@@ -127,7 +127,8 @@ fn types(op: Op, fields: &[Field], values: &[i64]) -> String {
     let words = Operation::get(op).variant_fields.iter().filter(|name| **name != "direction");
     let word = |name: &&str| {
         let index = position(fields, name)?;
-        fields[index].words().is_some().then(|| fields[index].text(values[index]))
+        let text = fields[index].words().map(|_| fields[index].text(values[index]))?;
+        (!text.is_empty()).then_some(text)
     };
     words.filter_map(word).collect::<Vec<_>>().join(" ")
 }

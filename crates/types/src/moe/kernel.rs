@@ -54,41 +54,67 @@ fields! {
     }
 }
 
+/// The first thing in which a kernel differs from a problem, with the kernel's own value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum MoeMismatch {
+    /// The problem is both products of a layer.
+    #[error("it computes one stage: choose for stage=1, and for stage=2 with n={n} and k={k}")]
+    BothStages {
+        /// Columns of the second product.
+        n: i64,
+        /// Depth of the second product.
+        k: i64,
+    },
+    /// The product that it computes.
+    #[error("it computes stage {0}")]
+    Stage(MoeStage),
+    /// The depth of its step.
+    #[error("its step of {0} goes beyond block_k, whose elements share a scale")]
+    Step(u32),
+    /// What shares a scale.
+    #[error("its operands have other scales (quant={0})")]
+    Quant(MoeQuant),
+    /// Multiplies by the routing's weights.
+    #[error("it {} by the routing's weights (weighted_first)", if *.0 { "multiplies" } else { "does not multiply" })]
+    Weighted(bool),
+    /// The function that it ends with.
+    #[error("it ends with another function (activation={0})")]
+    Activation(MoeActivation),
+}
+
 impl MoeKernel {
-    /// Whether it computes what the problem asks for. One of Triton's configurations serves either stage; a
-    /// step of it may not go beyond the elements that share a scale.
+    /// Whether it computes what the problem asks for: [`MoeKernel::mismatch`] has nothing to say.
+    #[inline]
     pub fn matches_request(&self, problem: &MoeProblem) -> bool {
-        self.misfit(problem).is_none()
+        self.mismatch(problem).is_none()
     }
 
-    /// Why it does not compute the problem, apart from its types.
-    pub fn misfit(&self, problem: &MoeProblem) -> Option<String> {
+    /// In what it differs from what a problem asks for, apart from types. One of Triton's configurations serves either
+    /// stage; a step of it may not go beyond the elements that share a scale.
+    pub fn mismatch(&self, problem: &MoeProblem) -> Option<MoeMismatch> {
         if problem.stage == MoeStage::Both {
             let MoeProblem { n, k, .. } = problem.second();
-            return Some(format!(
-                "it computes one stage: choose for stage=1, and for stage=2 with n={n} and k={k}"
-            ));
+            return Some(MoeMismatch::BothStages { n, k });
         }
         if let Some(own) = self.stage
             && own != problem.stage
         {
-            return Some(format!("it computes stage {own}"));
+            return Some(MoeMismatch::Stage(own));
         }
         if self.library == GemmLibrary::Triton {
             let step = self.tile.k;
             let is_whole = u32::from(problem.block_k) % step == 0;
-            return (problem.quant == MoeQuant::Block && !is_whole)
-                .then(|| format!("its step of {step} goes beyond block_k, whose elements share a scale"));
+            return (problem.quant == MoeQuant::Block && !is_whole).then_some(MoeMismatch::Step(step));
         }
-        if self.quant.is_some_and(|own| own != problem.quant) {
-            return self.quant.map(|own| format!("its operands have other scales (quant={own})"));
+        if let Some(own) = self.quant
+            && own != problem.quant
+        {
+            return Some(MoeMismatch::Quant(own));
         }
         if self.weighted != (problem.weighted_first == (problem.stage == MoeStage::One)) {
-            let own = if self.weighted { "multiplies" } else { "does not multiply" };
-            return Some(format!("it {own} by the routing's weights (weighted_first)"));
+            return Some(MoeMismatch::Weighted(self.weighted));
         }
-        let other = self.activation.filter(|own| *own != problem.activation);
-        other.map(|own| format!("it ends with another function (activation={own})"))
+        self.activation.filter(|own| *own != problem.activation).map(MoeMismatch::Activation)
     }
 
     /// The refusal of extents by one of CK's kernels: they pad neither columns nor depth, and stage 1 has columns of

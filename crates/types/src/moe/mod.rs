@@ -15,7 +15,7 @@ pub(crate) use problem::from_given;
 pub use problems::*;
 
 pub(crate) mod kernels {
-    pub use super::kernel::MoeKernel;
+    pub use super::kernel::{MoeKernel, MoeMismatch};
 }
 
 pub(crate) mod problems {

@@ -166,7 +166,8 @@ fn each_kernel_has_one_name() {
 
 #[test]
 fn a_kernel_answers_only_what_it_is_made_for() {
-    let of = |name: &str, more: &str| MoeKernel::parse_name(name).unwrap().misfit(&with(more).unwrap());
+    let mismatch =
+        |name: &str, more: &str| MoeKernel::parse_name(name).unwrap().mismatch(&with(more).unwrap());
     let triton = "triton_moe_fp8_64x64x256_group1_4warps_2stages";
     let silu =
         "moe_ck2stages_gemm1_256x32x64x64_1x4_TypeCast_v1_Nswizzle0_Quant0_MulRoutedWeight0_silu_B16_B16_B16";
@@ -182,7 +183,8 @@ fn a_kernel_answers_only_what_it_is_made_for() {
         (silu, "weighted_first=1", Some("it does not multiply by the routing's weights (weighted_first)")),
         (down, "quant=none", Some("it computes stage 2")),
     ] {
-        assert_eq!(of(name, more).as_deref(), reason, "{name} {more}");
+        let told = mismatch(name, more).map(|mismatch| mismatch.to_string());
+        assert_eq!(told.as_deref(), reason, "{name} {more}");
     }
     // Stage 2 multiplies by the weights of the routing unless stage 1 has.
     let second = MoeProblem { stage: MoeStage::Two, ..with("weighted_first=1").unwrap() };

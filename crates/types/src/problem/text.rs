@@ -150,8 +150,10 @@ mod tests {
 
     use super::*;
     use crate::field::Kind;
+    use crate::gemm::GemmRequest;
     use crate::problem::{ConvProblem, FmhaProblem, GemmProblem, MAX_EXTENT, MoeProblem};
     use crate::routing::Routing;
+    use crate::shape::Mnk;
     use crate::vocab::{Direction, Dtype};
     use crate::{conv, fmha, gemm, moe};
 
@@ -318,6 +320,13 @@ mod tests {
         ] {
             assert_eq!(gemm(text).unwrap_err().to_string(), message);
         }
+        // A problem that was not read from text was taken for one without scales.
+        let request = GemmRequest { group_b: Some(Mnk::new(1, 1, 128)), ..GemmRequest::NONE };
+        let error = GemmProblem { request, ..GemmProblem::new(1, 2, 3) }.validate().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "group_b: found '1x1x128', expected nothing, or a 'quant' that has such groups"
+        );
     }
 
     /// Any valid problem of an operation: random fields, and what contradicts others made neutral.
