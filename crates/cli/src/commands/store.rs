@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 
+use ck_select::problem::InvalidField;
 use ck_select::tuning::store::{
     Location, Merged, Mode, PoolHash, Record, Store, Winner, json_lines, read_records,
 };
@@ -149,15 +150,23 @@ struct FilterArgs {
     filter: Option<Filter>,
 }
 
-/// Conditions on winners.
-#[derive(Clone, Default)]
-struct Filter {
-    /// The architecture, if only one is meant.
-    arch: Option<Arch>,
-    /// Names and values of fields.
-    fields: Vec<(String, String)>,
-    /// When it was measured at the latest.
-    before: Option<u64>,
+/// What winners have to be: all conditions hold.
+#[derive(Clone)]
+struct Filter(Vec<Condition>);
+
+/// What one field of a winner has to be.
+#[derive(Clone)]
+enum Condition {
+    Arch(Arch),
+    Device(String),
+    Pool(PoolHash),
+    OtherPool(PoolHash),
+    Library(String),
+    Driver(String),
+    Op(Op),
+    Kernel(String),
+    /// Measured before this second since 1970.
+    OlderThan(u64),
 }
 
 /// Reads an age such as `90d`; without a unit it is refused, since pruning by mistake loses winners.
@@ -168,40 +177,68 @@ fn age(text: &str) -> Result<u64, String> {
     })
 }
 
-impl Filter {
-    const NAMES: [&str; 8] = ["arch", "device", "pool", "library", "driver", "op", "kernel", "older_than"];
+fn pool_hash(text: &str) -> Result<PoolHash, String> {
+    text.parse().map_err(|error: InvalidField| error.to_string())
+}
 
-    fn from_text(text: &str) -> Result<Self, String> {
-        let mut filter = Self::default();
-        for (name, value) in list_of_pairs(text)? {
-            let value = match name {
-                "arch" => filter.arch.insert(word(value)?).to_string(),
-                "pool" | "pool!" => value.parse::<PoolHash>().map_err(|error| error.to_string())?.to_string(),
-                "op" => word::<Op>(value)?.to_string(),
-                "device" | "library" | "driver" | "kernel" => value.to_owned(),
-                "older_than" => {
-                    filter.before = Some(Winner::now().saturating_sub(age(value)?));
-                    continue;
-                }
-                _ => return Err(unknown_name(name, &Self::NAMES)),
-            };
-            filter.fields.push((name.to_owned(), value));
-        }
-        Ok(filter)
+/// Reads the value of a condition.
+type ConditionReader = fn(&str) -> Result<Condition, String>;
+
+impl Condition {
+    /// The names of conditions; one with `!` is the opposite of a condition.
+    const READERS: [(&str, ConditionReader); 9] = [
+        ("arch", |value| word(value).map(Self::Arch)),
+        ("device", |value| Ok(Self::Device(value.to_owned()))),
+        ("pool", |value| pool_hash(value).map(Self::Pool)),
+        ("pool!", |value| pool_hash(value).map(Self::OtherPool)),
+        ("library", |value| Ok(Self::Library(value.to_owned()))),
+        ("driver", |value| Ok(Self::Driver(value.to_owned()))),
+        ("op", |value| word(value).map(Self::Op)),
+        ("kernel", |value| Ok(Self::Kernel(value.to_owned()))),
+        ("older_than", |value| Ok(Self::OlderThan(Winner::now().saturating_sub(age(value)?)))),
+    ];
+
+    fn read(name: &str, value: &str) -> Result<Self, String> {
+        let Some((_, reader)) = Self::READERS.iter().find(|(known, _)| *known == name) else {
+            let fields: Vec<_> =
+                Self::READERS.iter().map(|(known, _)| *known).filter(|known| !known.ends_with('!')).collect();
+            return Err(unknown_name(name, &fields));
+        };
+        reader(value)
     }
 
     fn matches(&self, Record { scope, problem, winner }: &Record) -> bool {
-        let has = |(name, value): &(String, String)| match name.as_str() {
-            "arch" => scope.arch.as_str() == value,
-            "device" => scope.device == *value,
-            "pool" => scope.pool.to_string() == *value,
-            "pool!" => scope.pool.to_string() != *value,
-            "library" => scope.library == *value,
-            "driver" => scope.driver == *value,
-            "op" => problem.op().as_str() == value,
-            _ => *winner.kernel == **value,
-        };
-        self.fields.iter().all(has) && self.before.is_none_or(|latest| winner.measured_at < latest)
+        match self {
+            Self::Arch(arch) => scope.arch == *arch,
+            Self::Device(device) => scope.device == *device,
+            Self::Pool(pool) => scope.pool == *pool,
+            Self::OtherPool(pool) => scope.pool != *pool,
+            Self::Library(library) => scope.library == *library,
+            Self::Driver(driver) => scope.driver == *driver,
+            Self::Op(op) => problem.op() == *op,
+            Self::Kernel(kernel) => *winner.kernel == **kernel,
+            Self::OlderThan(second) => winner.measured_at < *second,
+        }
+    }
+}
+
+impl Filter {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let conditions = list_of_pairs(text)?.into_iter().map(|(name, value)| Condition::read(name, value));
+        conditions.collect::<Result<_, _>>().map(Self)
+    }
+
+    fn matches(&self, record: &Record) -> bool {
+        self.0.iter().all(|condition| condition.matches(record))
+    }
+
+    /// The architecture, if only winners of one are meant.
+    #[cfg(feature = "offline")]
+    fn arch(&self) -> Option<Arch> {
+        self.0.iter().find_map(|condition| match condition {
+            Condition::Arch(arch) => Some(*arch),
+            _ => None,
+        })
     }
 }
 
@@ -281,7 +318,7 @@ fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
     let records = records(&open(location, Mode::ReadOnly)?, args.filter.filter.as_ref())?;
     #[cfg(feature = "offline")]
     if let (Some(family), Some(num_cus)) = (&args.family, args.num_cus) {
-        let arch = args.filter.filter.as_ref().and_then(|filter| filter.arch);
+        let arch = args.filter.filter.as_ref().and_then(Filter::arch);
         let arch = arch.ok_or_else(|| CliError::usage("--family needs --where arch=ARCH"))?;
         return export_table(
             records,

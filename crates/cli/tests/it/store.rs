@@ -104,6 +104,38 @@ fn stores_are_merged_and_conflicts_counted() {
 }
 
 #[test]
+fn each_condition_is_about_one_field() {
+    let folder = folder_with(&(line(1, "kernel_a", 5) + &line(2, "kernel_b", 4_000_000_000)));
+    let count = |condition: &str| {
+        let listed = folder.good(&format!("store list --format csv --where {condition}"));
+        listed.lines().count() - 1
+    };
+    let counts = [
+        ("arch=gfx950", 2),
+        ("arch=gfx942", 0),
+        ("device=MI355X", 2),
+        ("device=MI300X", 0),
+        (&format!("pool={POOL}"), 2),
+        (&format!("pool!={POOL}"), 0),
+        ("library=", 0),
+        ("driver=none", 0),
+        ("op=gemm_universal", 2),
+        ("op=fmha", 0),
+        ("kernel=kernel_a", 1),
+        ("kernel=kernel", 0),
+        ("older_than=90d", 1),
+        ("kernel=kernel_b,older_than=90d", 0),
+    ];
+    for (condition, expected) in counts {
+        assert_eq!(count(condition), expected, "{condition}");
+    }
+    let message = folder.bad("store list --where kernels=kernel_a", 2);
+    let names = "arch, device, pool, library, driver, op, kernel, older_than";
+    let expected = format!("found 'kernels'; did you mean 'kernel'? (one of: {names})");
+    assert!(message.contains(&expected), "{message}");
+}
+
+#[test]
 fn pruning_needs_a_condition_and_can_be_tried() {
     let folder = folder_with(&(line(1, "kernel_a", 5) + &line(2, "kernel_a", 4_000_000_000)));
     folder.refuses(
