@@ -1,7 +1,7 @@
 //! `ckselect evaluate --winners`: how often the order of a pool begins with the winners of tuned tables.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::directory::Model;
@@ -30,90 +30,142 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let Some(pool) = &args.pool else {
         refuse!("--winners needs --pool: the kernels among which they won");
     };
-    let is_estimate = args.allow.asks_estimate(Some(&args.model))?;
-    let model = if is_estimate { None } else { Some(args.allow.apply(load_model(&args.model)?)) };
-    if let Some(model) = &model {
-        let files = || args.winners.iter().map(PathBuf::as_path);
-        say_trained_on(files(), &were_trained_on(model.spec(), files())?);
-    }
-    let asked = args.arch.named_arch()?.or(model.as_ref().and_then(|model| model.key().arch));
-    let pool_on = |arch| pools::read(pool, || Ok(arch));
-    let family = pools::family(pool).filter(|_| asked.is_none());
-    let op = family
-        .map_or_else(|| Ok(pool_on(asked)?.op()), |family| Ok::<_, CliError>(Rules::op_of_family(family)))?;
-    let wanted = winners::scope(&args.data.rows.filter, op, asked)?;
-    let tables = winners::read(&args.winners, &wanted, &args.arch)?;
-    let unmarked = tables.shapes.iter().filter(|shape| shape.winner.is_none()).count();
-    if unmarked > 0 {
-        let all = tables.shapes.len();
-        say!("ckselect: left out: {unmarked} of {all} shapes: none of their rows is marked as the winner");
-    }
-    let chooses = args.data.choose.chooses_split(op)?;
-    let splits = chooses.then(|| tables.splits()).transpose();
-    let splits = splits.map_err(|error| CliError::usage(format!("--choose: {error}")))?;
+    let model = read_model(args)?;
+    let arch = args.arch.named_arch()?.or(model.as_ref().and_then(|model| model.key().arch));
+    let op = op_of_pool(pool, arch)?;
+    let tables = read_tables(args, op, arch)?;
+    let splits = read_splits(args, op, &tables)?;
+    let judge = Judge { args, pool, model, arch, splits };
     let archs: BTreeSet<Option<Arch>> = tables.gpus().iter().map(|(_, gpu)| gpu.arch).collect();
-    let mut all = Vec::new();
+    let mut figures = Vec::new();
     for arch in archs {
-        if let Some(other) =
-            arch.filter(|arch| tables.has_tables_of_engines() && Device::for_arch(*arch).is_err())
-        {
-            say!("ckselect: left out: the tables of {other}, whose constants are not known");
-            continue;
-        }
-        // Families, and AITER's tables, have other kernels on each architecture.
-        let arch_of_pool = asked.or(arch);
-        let is_measured = |kernel: &Kernel| tables.kernels().iter().any(|other| other.kind == kernel.kind);
-        let keeps = args.allow.has(Allowance::Unbuildable);
-        let pool = pools::buildable(pool, pool_on(arch_of_pool)?, arch_of_pool, keeps, is_measured)?;
-        let pool = Arc::new(pool);
-        let tables = winners::among(tables.clone().on(arch), std::slice::from_ref(&pool))?;
-        judge(args, (model.as_ref(), splits.as_ref()), &tables, &pool, &mut all)?;
+        figures.extend(judge.on_arch(&tables, arch)?);
     }
-    if all.is_empty() {
+    if figures.is_empty() {
         fail!("the tables have no winner of what was asked for");
     }
-    let document = json!({"gpus": all.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()});
+    write(args, op, judge.model.as_ref(), &figures)
+}
+
+/// The model of `--model`; `None` for the estimate.
+fn read_model(args: &Args) -> Result<Option<Model>, CliError> {
+    if args.allow.asks_estimate(Some(&args.model))? {
+        return Ok(None);
+    }
+    let model = args.allow.apply(load_model(&args.model)?);
+    let files = || args.winners.iter().map(PathBuf::as_path);
+    say_trained_on(files(), &were_trained_on(model.spec(), files())?);
+    Ok(Some(model))
+}
+
+/// The operation of `--pool`, which is not read where the name of a family says the operation and no
+/// architecture says its kernels.
+fn op_of_pool(pool: &Path, arch: Option<Arch>) -> Result<Op, CliError> {
+    match pools::family(pool) {
+        Some(family) if arch.is_none() => Ok(Rules::op_of_family(family)),
+        _ => Ok(pools::read(pool, || Ok(arch))?.op()),
+    }
+}
+
+/// The shapes of `--winners` that `--where` and an architecture leave.
+fn read_tables(args: &Args, op: Op, arch: Option<Arch>) -> Result<Winners, CliError> {
+    let scope = winners::scope(&args.data.rows.filter, op, arch)?;
+    let tables = winners::read(&args.winners, &scope, &args.arch)?;
+    let unmarked = tables.shapes.iter().filter(|shape| shape.winner.is_none()).count();
+    if unmarked > 0 {
+        let shapes = tables.shapes.len();
+        say!("ckselect: left out: {unmarked} of {shapes} shapes: none of their rows is marked as the winner");
+    }
+    Ok(tables)
+}
+
+/// The tables' numbers of parts, where `--choose` says that one is chosen.
+fn read_splits(args: &Args, op: Op, tables: &Winners) -> Result<Option<Splits>, CliError> {
+    let splits = args.data.choose.chooses_split(op)?.then(|| tables.splits()).transpose();
+    splits.map_err(|error| CliError::usage(format!("--choose: {error}")))
+}
+
+fn write(args: &Args, op: Op, model: Option<&Model>, figures: &[GpuFigures]) -> Result<(), CliError> {
+    let document = json!({"gpus": figures.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()});
     for path in &args.output {
         match output::suffix(path) {
-            "html" => output::write_file(path, &page(args, op, model.as_ref(), &all)?)?,
+            "html" => output::write_file(path, &page(args, op, model, figures)?)?,
             _ => output::write_json(path, &document)?,
         }
     }
-    winners::table(&all).print_beside(args.format, || document)
+    winners::table(figures).print_beside(args.format, || document)
 }
 
-fn page(args: &Args, op: Op, model: Option<&Model>, all: &[GpuFigures]) -> Result<String, CliError> {
+fn page(args: &Args, op: Op, model: Option<&Model>, figures: &[GpuFigures]) -> Result<String, CliError> {
     // The page has no measurements.
     let none = Measurements::new(RowScope::all(op));
     let made = super::super::provenance(model.map(|_| &*args.model), &none)?;
     let digested = |file: &PathBuf| Ok((output::file_name(file), digest::of_file(file)?));
     let tables = args.winners.iter().map(digested).collect::<Result<Vec<_>, CliError>>()?;
-    Ok(page::winners(&output::file_name(&args.model), all, &tables, &made))
+    Ok(page::winners(&output::file_name(&args.model), figures, &tables, &made))
 }
 
-/// Adds the figures of each table on each GPU.
-fn judge(
-    args: &Args,
-    (model, splits): (Option<&Model>, Option<&Splits>),
-    tables: &Winners,
-    pool: &Arc<Pool>,
-    all: &mut Vec<GpuFigures>,
-) -> Result<(), CliError> {
-    let described = args.arch.described()?.map(|described| described.device);
-    for (file, gpu) in tables.gpus() {
-        let Some(arch) = gpu.arch else {
-            let file = file.display();
-            refuse!("{file}: the table does not record its GPU: give --arch");
-        };
-        let device = gpu.device_from(described.map_or_else(|| Device::for_arch(arch), Ok)?);
-        let model = match model {
-            None => Model::from_estimate(pool.op(), device)?.for_arch(arch),
+/// What judges winners: the order of a pool by a model.
+struct Judge<'a> {
+    args: &'a Args,
+    /// The file or the family of `--pool`.
+    pool: &'a Path,
+    /// `None` for the estimate.
+    model: Option<Model>,
+    /// The architecture that `--arch` names or the model is for.
+    arch: Option<Arch>,
+    /// The numbers of parts, where one is chosen.
+    splits: Option<Splits>,
+}
+
+impl Judge<'_> {
+    /// The figures of the tables of one architecture.
+    fn on_arch(&self, tables: &Winners, arch: Option<Arch>) -> Result<Vec<GpuFigures>, CliError> {
+        if let Some(arch) = arch
+            && tables.has_tables_of_engines()
+            && Device::for_arch(arch).is_err()
+        {
+            say!("ckselect: left out: the tables of {arch}, whose constants are not known");
+            return Ok(Vec::new());
+        }
+        // Families, and AITER's tables, have other kernels on each architecture.
+        let pool = Arc::new(self.read_pool(tables, self.arch.or(arch))?);
+        let tables = winners::among(tables.clone().on(arch), std::slice::from_ref(&pool))?;
+        self.among(&tables, &pool)
+    }
+
+    /// The kernels of `--pool` that can be built or were measured.
+    fn read_pool(&self, tables: &Winners, arch: Option<Arch>) -> Result<Pool, CliError> {
+        let pool = pools::read(self.pool, || Ok(arch))?;
+        let keeps = self.args.allow.has(Allowance::Unbuildable);
+        let is_measured = |kernel: &Kernel| tables.kernels().iter().any(|other| other.kind == kernel.kind);
+        pools::buildable(self.pool, pool, arch, keeps, is_measured)
+    }
+
+    /// The figures of each table on each GPU.
+    fn among(&self, tables: &Winners, pool: &Arc<Pool>) -> Result<Vec<GpuFigures>, CliError> {
+        let described = self.args.arch.described()?.map(|described| described.device);
+        let mut figures = Vec::new();
+        for (file, gpu) in tables.gpus() {
+            let Some(arch) = gpu.arch else {
+                let file = file.display();
+                refuse!("{file}: the table does not record its GPU: give --arch");
+            };
+            let device = gpu.device_from(described.map_or_else(|| Device::for_arch(arch), Ok)?);
+            let model = self.model_on(device, arch, pool.op())?;
+            let places = winner_places(model, tables, (file, gpu), pool, self.splits.as_ref())?;
+            let file = if self.args.winners.len() > 1 { winners::stem(file) + " " } else { String::new() };
+            figures.extend(GpuFigures::new(format!("{file}{gpu}"), pool.len(), &places));
+        }
+        Ok(figures)
+    }
+
+    /// The model, or the estimate, with the constants of a GPU.
+    fn model_on(&self, device: Device, arch: Arch, op: Op) -> Result<Model, CliError> {
+        Ok(match &self.model {
+            None => Model::from_estimate(op, device)?.for_arch(arch),
             Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),
             Some(model) => model.clone().with_hardware(device.hardware),
-        };
-        let placed = winner_places(model, tables, (file, gpu), pool, splits)?;
-        let file = if args.winners.len() > 1 { winners::stem(file) + " " } else { String::new() };
-        all.extend(GpuFigures::new(format!("{file}{gpu}"), pool.len(), &placed));
+        })
     }
-    Ok(())
 }
