@@ -36,17 +36,14 @@ struct Constants {
     softmax: f64,
     /// Operations of a lane for each element of the result, which is scaled down for each new maximum.
     rescale: f64,
-    /// Extra operations for each score: for a soft cap, a bias, dropout, and a mask where it cuts the tile.
-    extras: [f64; 4],
+    extras: ScoreExtras,
     /// Share of the fragments of keys and values that is read from shared memory.
     fragment_share: f64,
     /// Lane-cycles of one access of 16 bytes.
     issue: f64,
     /// Cycles that each workgroup of a compute unit adds to a step.
     barrier: f64,
-    /// Cycles that a step waits for memory without and with prefetched loads; and for each access of a
-    /// thread.
-    waits: [f64; 3],
+    waits: Waits,
     /// Multiple of the waits and of the accesses for pages of one key; it falls with the size of the pages.
     paged: f64,
     /// Share of a step's work that the other workgroups do not hide, and the same for a workgroup alone.
@@ -57,8 +54,34 @@ struct Constants {
     launch: f64,
     /// Shares of the bandwidth of caches and of memory.
     shares: [f64; 2],
-    /// Registers of a thread besides scores, results and queries, and the most that a thread can have.
-    registers: [f64; 2],
+    registers: ThreadRegisters,
+}
+
+/// Extra operations of a lane for each score.
+struct ScoreExtras {
+    /// For a soft cap.
+    cap: f64,
+    bias: f64,
+    dropout: f64,
+    /// For a mask, where it cuts the tile.
+    mask: f64,
+}
+
+/// Cycles that a step waits for memory.
+struct Waits {
+    /// Without prefetched loads.
+    on_demand: f64,
+    prefetched: f64,
+    /// For each access of a thread.
+    access: f64,
+}
+
+/// Registers of a thread.
+struct ThreadRegisters {
+    /// Besides scores, results and queries.
+    constant: f64,
+    /// The most that a thread can have.
+    most: f64,
 }
 
 /// Constants that mean the same for its GEMMs are taken from there (`constants.rs`); softmax, rescaling and
@@ -68,17 +91,17 @@ const COMPOSABLE_KERNEL: Constants = Constants {
     matrix_share: 0.85,
     softmax: 7.6,
     rescale: 13.0,
-    extras: [6.0, 4.0, 20.0, 1.1],
+    extras: ScoreExtras { cap: 6.0, bias: 4.0, dropout: 20.0, mask: 1.1 },
     fragment_share: 0.53,
     issue: 17.0,
     barrier: 250.0,
-    waits: [950.0, 400.0, 92.0],
+    waits: Waits { on_demand: 950.0, prefetched: 400.0, access: 92.0 },
     paged: 1.5,
     unhidden: [0.19, 0.19],
     workgroup: [3500.0, 0.05],
     launch: 0.61,
     shares: [0.59, 0.85],
-    registers: [55.0, 512.0],
+    registers: ThreadRegisters { constant: 55.0, most: 512.0 },
 };
 
 /// Chosen on every second problem of `data/h100/attention.csv` (105 of 210, 28 kernels each), by a search
@@ -87,17 +110,17 @@ const CUDA: Constants = Constants {
     matrix_share: 0.38,
     softmax: 7.6,
     rescale: 13.0,
-    extras: [6.0, 4.0, 20.0, 1.1],
+    extras: ScoreExtras { cap: 6.0, bias: 4.0, dropout: 20.0, mask: 1.1 },
     fragment_share: 0.35,
     issue: 14.0,
     barrier: 6.4,
-    waits: [830.0, 420.0, 24.0],
+    waits: Waits { on_demand: 830.0, prefetched: 420.0, access: 24.0 },
     paged: 1.5,
     unhidden: [0.88, 0.12],
     workgroup: [2400.0, 0.052],
     launch: 2.2,
     shares: [1.0, 0.9],
-    registers: [59.0, 255.0],
+    registers: ThreadRegisters { constant: 59.0, most: 255.0 },
 };
 
 impl Constants {
@@ -150,88 +173,138 @@ impl KernelEstimate for FmhaKernel {
     type Shape = FmhaShape;
 
     fn shape(&self, device: &Device) -> Result<FmhaShape, ShapeError> {
-        let constants = Constants::for_library(device.library);
         let dtype = self.dtype;
         let macs = device.macs(dtype);
         if macs <= 0.0 {
             return Err(ShapeError { dtype });
         }
-        let hardware = &device.hardware;
-        let [m0, n0, k0, n1, _, k0max] = self.tile.numbers().map(f64::from);
-        let (m0, n0) = (m0.max(1.0), n0.max(1.0));
-        // Tiles of kernels that do not multiply have no depth of their own, and those of backward kernels
-        // have other numbers in its place.
-        let whole = self.family == FmhaFamily::BwdDqDkDv;
-        let depth = if k0max > 0.0 && !whole { k0max } else { f64::from(self.hdim_q) };
-        let values = if n1 > 0.0 && !whole { n1 } else { f64::from(self.hdim_v) };
-        let bytes = f64::from(dtype.bits()) / 8.0;
-        let waves = f64::from(self.waves().max(1));
-        let threads = waves * hardware.wavefront_size.max(1) as f64;
-
-        let ahead = !matches!(
-            self.pipeline,
-            FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrPagedkv | FmhaPipeline::QrHpad
-        );
-        let staged = n0 * (depth + values) * bytes;
-        let held = match (device.library, ahead) {
-            // All keys and values of a step, twice if the next step's are loaded meanwhile.
-            (Library::Cuda | Library::Triton | Library::TritonExperts, _) => {
-                staged * (1.0 + f64::from(u8::from(ahead)))
-            }
-            // Three pieces of the larger operand, or one slice of both.
-            (_, true) => 3.0 * n0 * k0.max(32.0) * bytes,
-            (_, false) => (m0 + n0) * k0.max(16.0) * bytes,
-        };
-        let by_memory = hardware.lds_capacity as f64 / held.max(1.0);
-        let by_waves = hardware.max_waves_per_cu as f64 / waves;
-        // Scores and results in 32 bits, queries in their own type.
-        let [constant, most] = constants.registers;
-        let registers = ((m0 * (n0 + values) + m0 * depth * bytes / 4.0) / threads + constant).min(most);
-        let by_registers = device.rates.registers_per_cu / (threads * registers);
-        // `block_per_cu` is a minimum that the compiler makes room for, not a limit.
-        let resident = by_memory.min(by_waves).min(by_registers).floor().max(1.0);
-
-        let instruction = |at: usize| f64::from(self.warp_tile[at]) * f64::from(self.warp_tile[at + 2]);
-        let rate =
-            |at: usize| macs * constants.matrix_share * device.instruction_share(dtype, instruction(at), 0.5);
-        let products = match self.family {
-            // The scores again, and four products of gradients.
-            FmhaFamily::BwdDqDkDv => m0 * n0 * (3.0 * depth + 2.0 * values) / rate(0),
-            _ => m0 * n0 * depth / rate(0) + m0 * n0 * values / rate(3),
-        };
-        let [cap, bias, dropout, mask] = constants.extras;
-        let scaled = if self.qscale == FmhaQscale::No { 0.0 } else { 2.0 };
-        let added = if self.bias == FmhaBias::No { 0.0 } else { bias };
-        let operations = constants.softmax
-            + added
-            + scaled
-            + if self.logits { cap } else { 0.0 }
-            + if self.dropout { dropout } else { 0.0 };
+        let constants = Constants::for_library(device.library);
+        let workgroup = Workgroup::new(self, device);
+        let Workgroup { queries, keys, slice, values, waves, threads, ahead, .. } = workgroup;
+        let staged = workgroup.staged();
         // Each wave reads all keys and values for its own queries.
-        let rows = f64::from(self.wave[0].max(1));
-        let pages = if self.paged_kv {
-            1.0 + (constants.paged - 1.0) / f64::from(self.page_size).sqrt()
-        } else {
-            1.0
-        };
+        let readers = f64::from(self.wave[0].max(1));
+        let waits = if ahead { constants.waits.prefetched } else { constants.waits.on_demand };
+        let pages = pages(self, constants);
         Ok(FmhaShape {
             family: self.family,
-            tile: [m0, n0, values],
-            depth_step: k0,
+            tile: [queries, keys, values],
+            depth_step: slice,
             waves,
             ahead,
             pads: self.pad.into_iter().map(u8::from).sum(),
-            resident,
-            occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
-            products,
-            softmax: (m0 * n0 * operations + m0 * values * constants.rescale) / LANES,
-            masked: m0 * n0 * mask / LANES,
-            fragments: staged * rows * constants.fragment_share / device.rates.lds_bytes_per_cycle,
-            waits: (constants.waits[usize::from(ahead)] + constants.waits[2] * staged / 16.0 / threads)
-                * pages,
+            resident: resident(&workgroup, device, constants),
+            occupied: (waves / device.hardware.simds_per_cu.max(1) as f64).min(1.0),
+            products: products(self, &workgroup, device, macs * constants.matrix_share),
+            softmax: (queries * keys * operations_of_score(self, constants)
+                + queries * values * constants.rescale)
+                / LANES,
+            masked: queries * keys * constants.extras.mask / LANES,
+            fragments: staged * readers * constants.fragment_share / device.rates.lds_bytes_per_cycle,
+            waits: (waits + constants.waits.access * staged / 16.0 / threads) * pages,
             staged: staged * pages,
         })
     }
+}
+
+/// The extents of a kernel's step, and its threads.
+struct Workgroup {
+    /// Queries and keys of a tile.
+    queries: f64,
+    keys: f64,
+    /// Elements of queries and keys of a step of the first product, and of all its steps.
+    slice: f64,
+    depth: f64,
+    /// Elements of values of a tile.
+    values: f64,
+    /// Bytes of an element.
+    bytes: f64,
+    waves: f64,
+    threads: f64,
+    /// Whether loads run ahead.
+    ahead: bool,
+}
+
+impl Workgroup {
+    fn new(kernel: &FmhaKernel, device: &Device) -> Self {
+        let [m0, n0, k0, n1, _, k0max] = kernel.tile.numbers().map(f64::from);
+        // Tiles of kernels that do not multiply have no depth of their own, and those of backward kernels
+        // have other numbers in its place.
+        let whole = kernel.family == FmhaFamily::BwdDqDkDv;
+        let waves = f64::from(kernel.waves().max(1));
+        Self {
+            queries: m0.max(1.0),
+            keys: n0.max(1.0),
+            slice: k0,
+            depth: if k0max > 0.0 && !whole { k0max } else { f64::from(kernel.hdim_q) },
+            values: if n1 > 0.0 && !whole { n1 } else { f64::from(kernel.hdim_v) },
+            bytes: f64::from(kernel.dtype.bits()) / 8.0,
+            waves,
+            threads: waves * device.hardware.wavefront_size.max(1) as f64,
+            ahead: !matches!(
+                kernel.pipeline,
+                FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrPagedkv | FmhaPipeline::QrHpad
+            ),
+        }
+    }
+
+    /// Bytes of keys and values of a step.
+    const fn staged(&self) -> f64 {
+        self.keys * (self.depth + self.values) * self.bytes
+    }
+}
+
+/// The workgroups that a compute unit holds at once.
+fn resident(workgroup: &Workgroup, device: &Device, constants: &Constants) -> f64 {
+    let &Workgroup { queries, keys, slice, depth, values, bytes, waves, threads, ahead } = workgroup;
+    let hardware = &device.hardware;
+    let held = match (device.library, ahead) {
+        // All keys and values of a step, twice if the next step's are loaded meanwhile.
+        (Library::Cuda | Library::Triton | Library::TritonExperts, _) => {
+            workgroup.staged() * (1.0 + f64::from(u8::from(ahead)))
+        }
+        // Three pieces of the larger operand, or one slice of both.
+        (_, true) => 3.0 * keys * slice.max(32.0) * bytes,
+        (_, false) => (queries + keys) * slice.max(16.0) * bytes,
+    };
+    let by_memory = hardware.lds_capacity as f64 / held.max(1.0);
+    let by_waves = hardware.max_waves_per_cu as f64 / waves;
+    // Scores and results in 32 bits, queries in their own type.
+    let ThreadRegisters { constant, most } = constants.registers;
+    let registers =
+        ((queries * (keys + values) + queries * depth * bytes / 4.0) / threads + constant).min(most);
+    let by_registers = device.rates.registers_per_cu / (threads * registers);
+    // `block_per_cu` is a minimum that the compiler makes room for, not a limit.
+    by_memory.min(by_waves).min(by_registers).floor().max(1.0)
+}
+
+/// Cycles of a step's products on a whole compute unit that multiplies and adds `macs` times in a cycle with
+/// the best instruction.
+fn products(kernel: &FmhaKernel, workgroup: &Workgroup, device: &Device, macs: f64) -> f64 {
+    let &Workgroup { queries, keys, depth, values, .. } = workgroup;
+    let instruction = |at: usize| f64::from(kernel.warp_tile[at]) * f64::from(kernel.warp_tile[at + 2]);
+    let rate = |at: usize| macs * device.instruction_share(kernel.dtype, instruction(at), 0.5);
+    match kernel.family {
+        // The scores again, and four products of gradients.
+        FmhaFamily::BwdDqDkDv => queries * keys * (3.0 * depth + 2.0 * values) / rate(0),
+        _ => queries * keys * depth / rate(0) + queries * keys * values / rate(3),
+    }
+}
+
+/// Operations of a lane for each score, but for a mask's.
+fn operations_of_score(kernel: &FmhaKernel, constants: &Constants) -> f64 {
+    let ScoreExtras { cap, bias, dropout, .. } = constants.extras;
+    let or_none = |has: bool, operations: f64| if has { operations } else { 0.0 };
+    constants.softmax
+        + or_none(kernel.bias != FmhaBias::No, bias)
+        + or_none(kernel.qscale != FmhaQscale::No, 2.0)
+        + or_none(kernel.logits, cap)
+        + or_none(kernel.dropout, dropout)
+}
+
+/// The multiple of waits and accesses for the pages of keys.
+fn pages(kernel: &FmhaKernel, constants: &Constants) -> f64 {
+    if kernel.paged_kv { 1.0 + (constants.paged - 1.0) / f64::from(kernel.page_size).sqrt() } else { 1.0 }
 }
 
 impl Formula for FmhaLoad {
