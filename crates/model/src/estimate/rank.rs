@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Device, Estimator, Load, Shape, ShapeError, Terms};
 use crate::kernel::{KernelKind, Limits, closest};
 use crate::pool::Pool;
-use crate::problem::{Checked, Problem};
+use crate::problem::{Checked, Definite, Problem};
 use crate::ties::{Ranked, Ties};
 
 /// Kernels prepared for a device: what depends on a kernel alone is computed once.
@@ -73,7 +73,7 @@ pub struct PoolEstimate {
 pub struct EstimateScratch {
     ranking: Vec<Ranked>,
     /// The problem in each number of parts.
-    loads: Vec<(Problem, Load)>,
+    loads: Vec<(Definite, Load)>,
 }
 
 impl EstimateScratch {
@@ -101,12 +101,12 @@ impl EstimateScratch {
         let Self { ranking, loads } = self;
         let load = estimator.load(&problem);
         loads.clear();
-        loads.extend(problem.each_split().map(|one| (one, load.in_parts(one.split_k()))));
+        loads.extend(problem.each_split().map(|definite| (definite, load.in_parts(definite.split_k()))));
         // A number that the problem gives is part of what fits it.
         let is_open = problem.chooses_split();
         ranking.clear();
         for (index, kernel, shape) in kernels {
-            let timed = |(definite, load): &(Problem, Load)| {
+            let timed = |(definite, load): &(Definite, Load)| {
                 let score = estimator.time(load, shape);
                 Ranked { index, split_k: definite.split_k(), score }
             };

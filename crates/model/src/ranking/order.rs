@@ -303,7 +303,7 @@ impl Ranker {
         kernels: impl Iterator<Item = &'k Kernel> + Clone,
         problem: Checked<'_>,
     ) -> RankError {
-        let problem = problem.each_split().next().unwrap_or(*problem);
+        let problem = problem.each_split().next().map_or(*problem, |definite| *definite);
         let closest = closest(kernels.clone(), &problem);
         let why = closest.and_then(|kernel| kernel.misfit(&problem));
         RankError::NoKernel {

@@ -24,6 +24,19 @@ pub struct Checked<'p> {
     is_choice: bool,
 }
 
+/// A checked problem in one number of parts ([`Checked::each_split`]).
+#[derive(Debug, Clone, Copy)]
+pub struct Definite(Problem);
+
+impl Deref for Definite {
+    type Target = Problem;
+
+    #[inline]
+    fn deref(&self) -> &Problem {
+        &self.0
+    }
+}
+
 impl Problem {
     /// The problem, once every field was checked.
     #[inline]
@@ -45,19 +58,20 @@ impl<'p> Checked<'p> {
 
     /// The problem in each number of parts that may be chosen, the smallest first; the problem alone if it
     /// has its number.
-    pub fn each_split(self) -> impl ExactSizeIterator<Item = Problem> + use<'p> {
-        let of_problem = std::slice::from_ref(&1);
-        let own = !self.chooses_split();
-        let splits = if own { of_problem } else { self.splits.as_slice() };
-        splits.iter().map(move |&parts| if own { *self.problem } else { self.problem.with_split(parts) })
+    pub fn each_split(self) -> impl ExactSizeIterator<Item = Definite> + use<'p> {
+        let chooses = self.chooses_split();
+        // A problem with its own number is one item, whatever the number.
+        let splits = if chooses { self.splits.as_slice() } else { &[1] };
+        let in_parts = move |&parts| if chooses { self.problem.with_split(parts) } else { *self.problem };
+        splits.iter().map(move |parts| Definite(in_parts(parts)))
     }
 
-    /// The problem in one of them, which needs no check either.
-    pub const fn in_parts<'d>(self, definite: &'d Problem) -> Checked<'d>
+    /// The problem in one of these numbers ([`each_split`](Self::each_split)), which needs no check either.
+    pub const fn in_parts<'d>(self, definite: &'d Definite) -> Checked<'d>
     where
         'p: 'd,
     {
-        Checked { problem: definite, ..self }
+        Checked { problem: &definite.0, ..self }
     }
 
     /// Whether the number of parts is, or was, to be chosen among the usual numbers, because nobody gave any.

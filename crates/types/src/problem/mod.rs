@@ -9,7 +9,7 @@ mod text;
 pub use crate::defaults::ProblemDefaults;
 pub use crate::field::{AUTO, Field, InvalidField, MAX_EXTENT, MOST_FIELDS, position};
 pub use crate::operations::problems::*;
-pub use checked::Checked;
+pub use checked::{Checked, Definite};
 pub use fields::FieldSet;
 pub use limits::SHORTEST_LAUNCH_MS;
 pub use splits::Splits;
