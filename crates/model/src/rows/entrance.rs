@@ -35,8 +35,10 @@ use crate::problem::{InvalidField, Problem, ProblemDefaults};
 #[derive(Debug, Clone)]
 pub struct Entrance {
     extractor: Extractor,
-    /// All names of a problem's fields, and those that rows have.
-    problem: [Vec<FieldName>; 2],
+    /// All names of a problem's fields.
+    problem_fields: Vec<FieldName>,
+    /// The names of a problem's fields that rows have.
+    row_fields: Vec<FieldName>,
     /// The names of the fields of a kernel without a name.
     kernel: Vec<FieldName>,
     /// The names of a problem's fields that say which kernel a row is, if rows are kernels alone.
@@ -63,7 +65,7 @@ impl Entrance {
     pub fn new(extractor: &Extractor) -> Self {
         let is_lenient = extractor.rules.uncoded == Uncoded::Upstream;
         each_operation!(extractor.schema.op(), Own => {
-            let problem: Vec<_> = if is_lenient {
+            let problem_fields: Vec<_> = if is_lenient {
                 FieldName::of_columns::<Own>(<Own as Upstream>::PROBLEM).collect()
             } else {
                 FieldName::all::<Own>().collect()
@@ -71,18 +73,19 @@ impl Entrance {
             let words = if is_lenient { &[] } else { <Own as Upstream>::KERNEL_WORDS };
             let kernel = [<Own as Upstream>::KERNEL, words].into_iter();
             let kernel = kernel.flat_map(FieldName::of_columns::<KernelOf<Own>>).collect();
-            Self { extractor: extractor.clone(), problem: [problem.clone(), problem], kernel, shared: Vec::new() }
+            let row_fields = problem_fields.clone();
+            Self { extractor: extractor.clone(), problem_fields, row_fields, kernel, shared: Vec::new() }
         })
     }
 
     /// The entrance of a table that has some columns, whose rows are kernels for a problem from elsewhere.
     pub(super) fn of_kernels(&self, has: impl Fn(&str) -> bool) -> Self {
         let of_kernels = inputs::of_kernel(self.extractor.schema.op());
-        let [all, _] = &self.problem;
-        let (shared, row) =
-            all.iter().filter(|one| has(one.name)).partition(|one| of_kernels.contains(&one.name));
-        let kernel = self.kernel.iter().filter(|one| has(one.name)).copied().collect();
-        Self { extractor: self.extractor.clone(), problem: [all.clone(), row], kernel, shared }
+        let columns = self.problem_fields.iter().filter(|field| has(field.name));
+        let (shared, row_fields) = columns.partition(|field| of_kernels.contains(&field.name));
+        let kernel = self.kernel.iter().filter(|field| has(field.name)).copied().collect();
+        let (extractor, problem_fields) = (self.extractor.clone(), self.problem_fields.clone());
+        Self { extractor, problem_fields, row_fields, kernel, shared }
     }
 
     pub(super) fn is_lenient(&self) -> bool {
@@ -127,20 +130,20 @@ impl Entrance {
     /// errors.
     pub(super) fn row(&self, cells: &dyn Fields) -> Result<RowValues, InvalidField> {
         let Some((name, kernel)) = name::read(&self.extractor, cells)? else {
-            let given = self.read(cells, &self.problem[1])?;
+            let given = self.read(cells, &self.row_fields)?;
             let by_name = each_operation!(given, GivenProblem(_) as Own => Given::<Own>::default().into());
             return Ok(RowValues { problem: RowProblem { given, by_name }, kernel: None });
         };
         name::check(&self.extractor, cells, name, &kernel)?;
         let by_name = self.by_name(&kernel);
         self.agree(&by_name, cells, || name.says())?;
-        let given = self.read(cells, &self.problem[1])?;
+        let given = self.read(cells, &self.row_fields)?;
         Ok(RowValues { problem: RowProblem { given, by_name }, kernel: Some(kernel) })
     }
 
     /// A problem from elsewhere, as far as cells give it.
     pub(super) fn given(&self, cells: &dyn Fields) -> Result<GivenProblem, InvalidField> {
-        self.read(cells, &self.problem[0])
+        self.read(cells, &self.problem_fields)
     }
 
     /// The fields in which a problem has to agree with a row that names no kernel; `None` if there are none.
@@ -169,13 +172,12 @@ impl Entrance {
 
     /// The fields of problems that a kernel's name gives: cells that may be left out, but must not differ.
     fn by_name(&self, kernel: &KernelKind) -> GivenProblem {
-        let places = if self.is_lenient() { 1 } else { 2 };
         each_operation!(kernel, KernelKind(kernel) as Own => {
             let mut given = Given::<Own>::default();
-            let said = Own::SAID_BY_NAME[..places].concat();
-            let said = said.into_iter().filter_map(|name| Some((name, name::value(kernel, name)?.1)));
+            let said = Own::IN_NAME.cells(self.is_lenient());
+            let said = said.filter_map(|name| Some((name, name::value(kernel, name)?.1)));
             for (name, value) in said.chain(Own::absent_axes(kernel).iter().copied()) {
-                if let Some(field) = self.problem[0].iter().find(|field| field.name == name) {
+                if let Some(field) = self.problem_fields.iter().find(|field| field.name == name) {
                     given.add(*field, value);
                 }
             }
@@ -191,7 +193,7 @@ impl Entrance {
         says: impl Fn() -> String,
     ) -> Result<(), InvalidField> {
         each_operation!(by_name, GivenProblem(by_name) as Own => {
-            name::agree(by_name.said(&self.problem[0]), cells, self.is_lenient(), Own::is_same, says)
+            name::agree(by_name.said(&self.problem_fields), cells, self.is_lenient(), Own::is_same, says)
         })
     }
 
@@ -217,7 +219,7 @@ impl Entrance {
         let of_model = self.of_model(key);
         let differs = each_operation!((given, &of_model), (GivenProblem(own), GivenProblem(other)) => {
             let is_same = |field: &str, [own_value, other]: [i64; 2]| own_value == other || own.is_unknown(field);
-            own.differs(other, &self.problem[0], is_same)
+            own.differs(other, &self.problem_fields, is_same)
                 .map(|(name, field, [own, other])| (name, field.text(own), field.text(other)))
         }, None);
         let arch = each_operation!(given, GivenProblem(given) => given.arch());

@@ -1,7 +1,7 @@
 //! Rows of attention and of its kernels.
 
 use super::operation::NameCell;
-use super::operation::OperationRows;
+use super::operation::{CellsInName, OperationRows};
 use super::upstream::Upstream as _;
 use crate::cells::Fields;
 use crate::features::{Extractor, Uncoded};
@@ -14,7 +14,7 @@ impl OperationRows for FmhaProblem {
         Some("kernels that support its type, mask, bias, lengths and the like");
     const BESIDE: &'static [&'static str] = &["dtype"];
     const SEVERAL_READINGS: &'static [&'static str] = &["qscale"];
-    const SAID_BY_NAME: [&'static [&'static str]; 2] = [&["dtype"], &[]];
+    const IN_NAME: CellsInName = CellsInName { upstream: &["dtype"], strict_only: &[] };
     const CONVERTED: &'static [&'static str] = &[];
 
     fn needs(_: &Given<Self>) -> &'static [&'static str] {

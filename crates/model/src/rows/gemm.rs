@@ -2,7 +2,7 @@
 
 use super::name::agree_with;
 use super::operation::NameCell;
-use super::operation::OperationRows;
+use super::operation::{CellsInName, OperationRows};
 use super::upstream::Upstream as _;
 use crate::cells::{self, Fields};
 use crate::features::{ACCESS_DTYPES, Extractor, Uncoded};
@@ -18,7 +18,8 @@ impl OperationRows for GemmProblem {
         Some("kernels for its batch, groups, stream_k, num_d, preshuffle and quant");
     const VARIANT: Option<&'static str> = Some("batch, groups, stream_k, num_d, preshuffle and quant");
     const SEVERAL_READINGS: &'static [&'static str] = &PADS;
-    const SAID_BY_NAME: [&'static [&'static str]; 2] = [&["dtype", "layout"], &["dtype_b", "dtype_c"]];
+    const IN_NAME: CellsInName =
+        CellsInName { upstream: &["dtype", "layout"], strict_only: &["dtype_b", "dtype_c"] };
     const CONVERTED: &'static [&'static str] = &["pad_m", "pad_n", "pad_k", "dtype", "layout"];
 
     fn needs(_: &Given<Self>) -> &'static [&'static str] {

@@ -1,6 +1,6 @@
 //! Rows of mixtures of experts and of their kernels.
 
-use super::operation::OperationRows;
+use super::operation::{CellsInName, OperationRows};
 use super::upstream::{Columns, Upstream};
 use crate::cells::Fields;
 use crate::features::moe::MoeKernelTerms;
@@ -61,7 +61,7 @@ impl Upstream for MoeProblem {
 
 impl OperationRows for MoeProblem {
     const SERVED_BY: Option<&'static str> = Some("kernels for its stage, scales and activation");
-    const SAID_BY_NAME: [&'static [&'static str]; 2] = [&["dtype_a", "dtype_b"], &[]];
+    const IN_NAME: CellsInName = CellsInName { upstream: &["dtype_a", "dtype_b"], strict_only: &[] };
     const CONVERTED: &'static [&'static str] = &[];
 
     fn needs(_: &Given<Self>) -> &'static [&'static str] {

@@ -26,6 +26,22 @@ impl NameCell<'_> {
     }
 }
 
+/// The names of problems' cells that a kernel's name already says.
+pub(super) struct CellsInName {
+    /// Cells that upstream's engines look at.
+    pub(super) upstream: &'static [&'static str],
+    /// Cells that only strict rows must agree with.
+    pub(super) strict_only: &'static [&'static str],
+}
+
+impl CellsInName {
+    /// The cells that must agree with a kernel's name.
+    pub(super) fn cells(&self, is_lenient: bool) -> impl Iterator<Item = &'static str> + use<> {
+        let strict_only = if is_lenient { &[] } else { self.strict_only };
+        self.upstream.iter().chain(strict_only).copied()
+    }
+}
+
 /// Problems of an operation, as rows describe them and their kernels.
 pub(super) trait OperationRows: OperationTerms + Upstream {
     /// The kernels of rows that can serve a problem, in words; `None` if all can.
@@ -40,8 +56,8 @@ pub(super) trait OperationRows: OperationTerms + Upstream {
     /// Cells of kernels with more than one reading, in which a name and a cell may differ.
     const SEVERAL_READINGS: &'static [&'static str] = &[];
 
-    /// The cells of problems whose values a name says, then those that upstream's engines do not look at.
-    const SAID_BY_NAME: [&'static [&'static str]; 2];
+    /// The cells of problems that a kernel's name already says.
+    const IN_NAME: CellsInName;
 
     /// The cells that upstream's converters derive from a name besides; those of problems are among them.
     const CONVERTED: &'static [&'static str];

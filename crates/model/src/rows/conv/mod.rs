@@ -3,7 +3,7 @@
 pub(super) mod tile;
 
 use super::operation::NameCell;
-use super::operation::OperationRows;
+use super::operation::{CellsInName, OperationRows};
 use crate::cells::Fields;
 use crate::features::{Extractor, KernelMapping, Uncoded};
 use crate::given::Given;
@@ -14,8 +14,10 @@ use tile::TILE_CELLS;
 
 impl OperationRows for ConvProblem {
     const BESIDE: &'static [&'static str] = &["variant", "ndim_spatial"];
-    const SAID_BY_NAME: [&'static [&'static str]; 2] =
-        [&["dtype", "direction", "variant", "ndim_spatial"], &["dtype_wei", "dtype_out", "layout"]];
+    const IN_NAME: CellsInName = CellsInName {
+        upstream: &["dtype", "direction", "variant", "ndim_spatial"],
+        strict_only: &["dtype_wei", "dtype_out", "layout"],
+    };
     const CONVERTED: &'static [&'static str] = &["dtype"];
 
     /// The cells that have no neutral value, and the type, which callers that know the model's default to.
