@@ -87,9 +87,10 @@ fn walk<const W: usize>(part: View<'_>, masks: &[[u64; W]], sets: &mut [[u64; W]
 /// Numbers rows by the set of leaves that they are in, of the first `count`; those in none have number 0.
 #[inline(always)]
 fn number<const W: usize>(sets: &mut [[u64; W]], count: usize, leaves: &mut [u8; ROWS], avx2: Option<Avx2>) {
+    const { assert!(W <= WORDS) }
     let planes = match count {
         1 => {
-            // SAFETY: a slab has as many words of leaves.
+            // SAFETY: `leaves` has `WORDS * 64` bytes, and `W <= WORDS`.
             unsafe { leaves.get_unchecked_mut(..W * 64) }.fill(0);
             return;
         }
@@ -102,12 +103,23 @@ fn number<const W: usize>(sets: &mut [[u64; W]], count: usize, leaves: &mut [u8;
         for bit in 0..8 {
             own[bit] = planes[bit][word];
         }
-        // SAFETY: a slab has as many words of leaves.
+        // SAFETY: `leaves` has `WORDS` chunks of 64 bytes, and `word < W <= WORDS`.
         bytes(&own, bits, unsafe { leaves.as_chunks_mut::<64>().0.get_unchecked_mut(word) }, avx2);
     }
 }
 
 /// The bits of each row's number, the lowest first, from lines of sets that are combined at once.
+///
+/// ```text
+/// planes[b]: the rows whose leaf's number has bit b
+///
+/// for each line of LINE leaves:
+///     for b = 0, 1, ... while more than one set is left:
+///         planes[b] |= the odd sets
+///         sets = unions of neighbours
+///     for each bit b above that is set in the line's own number:
+///         planes[b] |= the union of the line
+/// ```
 #[inline(always)]
 fn planes<const W: usize, const LINE: usize>(sets: &mut [[u64; W]], count: usize) -> [[u64; W]; 8] {
     let (mut planes, lines) = ([[0; W]; 8], count.div_ceil(LINE));
@@ -116,7 +128,7 @@ fn planes<const W: usize, const LINE: usize>(sets: &mut [[u64; W]], count: usize
         *set = [0; W];
     }
     for line in 0..lines {
-        // SAFETY: there are sets for all slots of leaves.
+        // SAFETY: `line < lines`, and the range above has checked that there are `lines * LINE` sets.
         let mut sets = unsafe { *sets.as_chunks::<LINE>().0.get_unchecked(line) };
         let (mut pairs, mut bit) = (LINE / 2, 0);
         while pairs > 0 {
