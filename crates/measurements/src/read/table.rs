@@ -171,7 +171,7 @@ impl Header {
         names: &[String],
         rows: &FileRows<'_>,
         absence: Absence,
-    ) -> Result<(Self, Known), SheetError> {
+    ) -> Result<(Self, ColumnUse), SheetError> {
         let Filter { op, dtype, .. } = rows.filter;
         let kernel = KernelSource::new(&mut columns, rows.file, dtype);
         let figures = FigureColumns::new(&mut columns);
@@ -188,7 +188,7 @@ impl Header {
             header.need(&columns)?;
             need_columns(rows.file, names, op)?;
         }
-        Ok((header, Known { unknown, used: columns.used() }))
+        Ok((header, ColumnUse { unknown, used: columns.used() }))
     }
 
     /// Refuses a table without a column that every row needs.
@@ -237,8 +237,8 @@ impl Header {
     }
 }
 
-/// The columns of a table beside those that are read.
-pub(super) struct Known {
+/// Which columns of a table are read, and which nobody knows.
+pub(super) struct ColumnUse {
     unknown: Vec<String>,
     /// The indices of the columns that are read.
     used: BTreeSet<usize>,
@@ -256,7 +256,7 @@ impl<'a> TableRows<'a> {
     /// Checks the names of a table's columns.
     pub(super) fn new(names: &[String], mut rows: FileRows<'a>) -> Result<Self, DataError> {
         let columns = Columns::new(rows.file, names);
-        let (header, Known { unknown, used }) = Header::new(columns, names, &rows, Absence::Unknown)?;
+        let (header, ColumnUse { unknown, used }) = Header::new(columns, names, &rows, Absence::Unknown)?;
         rows.counts.unknown = unknown;
         Ok(Self { header, used, rows })
     }
