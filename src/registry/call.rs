@@ -64,7 +64,7 @@ impl<'r, 's> Call<'r, 's> {
     }
 
     /// Whether a kernel computes the problem, and its owner supports it in so many parts.
-    pub(super) fn can_run(self, entry: &Entry, split_k: i32) -> bool {
+    pub(super) fn is_usable(self, entry: &Entry, split_k: i32) -> bool {
         self.is_eligible(entry) && self.supports(entry, split_k)
     }
 

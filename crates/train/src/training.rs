@@ -30,10 +30,14 @@ pub fn train(
     // All targets are checked first: nothing is trained if one of them has no data.
     let targets = plan.goals.iter().map(|goal| goal.target);
     let data = TrainingData::for_targets(measurements, &plan.extractor, targets, &plan.only_trains)?;
-    plan.goals.iter().zip(data).map(|(goal, data)| one(measurements, plan, goal, data, watcher)).collect()
+    plan.goals
+        .iter()
+        .zip(data)
+        .map(|(goal, data)| train_goal(measurements, plan, goal, data, watcher))
+        .collect()
 }
 
-fn one(
+fn train_goal(
     measurements: &Measurements,
     plan: &Plan,
     goal: &Goal,
@@ -41,7 +45,7 @@ fn one(
     watcher: &dyn Watcher,
 ) -> Result<TrainedForest, TrainError> {
     let task = first_task(measurements, plan, goal, &data);
-    let given = first_recipe(plan, goal, &data);
+    let recipe = first_recipe(plan, goal, &data);
     let (fold_of, names) = match &plan.folds {
         Folds::Each(holdout) => {
             let left_out = holdout.folds(measurements, &data.problems)?;
@@ -54,7 +58,7 @@ fn one(
 
     // The old forest has seen the problems that are held out here, so it is not continued.
     let validated = || match &fold_of {
-        Some(fold_of) => validate::validate(&task, fold_of, &given, plan.stop, watcher),
+        Some(fold_of) => validate::validate(&task, fold_of, &recipe, plan.stop, watcher),
         None => Ok(Validation::none(data.rows.len())),
     };
     let everything: Vec<ItemIndex> = data.items().collect();
@@ -62,7 +66,7 @@ fn one(
     let seen = plan.warm_start.iter().flat_map(WarmStart::archs).collect();
     let whole = Task { start, seen, adapts: plan.mode.adapts(), ..task.clone() };
     let last = |trees: Option<usize>| -> Result<(Recipe, TextForest), TrainError> {
-        let mut recipe = given.clone();
+        let mut recipe = recipe.clone();
         if let Some(trees) = trees {
             recipe.params = recipe.params.with_trees(trees);
         }

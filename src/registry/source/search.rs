@@ -77,7 +77,7 @@ pub(in crate::registry) fn candidates(call: Call<'_, '_>) -> Vec<Choice> {
         .flat_map(|(kernel, entry)| call.splits_of(entry).map(move |split_k| Choice { kernel, split_k }));
     candidates.extend(estimate::fitting(call).into_iter().chain(by_priority).filter(|&choice| {
         let entry = kernels.get(choice.kernel);
-        taken.insert(choice) && entry.is_some_and(|entry| call.can_run(entry, choice.split_k))
+        taken.insert(choice) && entry.is_some_and(|entry| call.is_usable(entry, choice.split_k))
     }));
     candidates
 }

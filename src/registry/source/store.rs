@@ -12,7 +12,7 @@ pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r
     let choice = Choice { kernel, split_k: winner.split_k };
     let measured_ms = Some(winner.median_ms);
     let base = || call.selection(choice, entry, Source::Store);
-    call.can_run(entry, choice.split_k).then(|| Selection { measured_ms, ..base() })
+    call.is_usable(entry, choice.split_k).then(|| Selection { measured_ms, ..base() })
 }
 
 pub(super) fn explain(call: Call<'_, '_>) -> String {

@@ -32,8 +32,8 @@ impl Ranker {
                     let index = segment.ranked.get(member.get());
                     list.ranking.extend(index.map(|&index| Ranked { index, split_k, score }));
                 };
-                let (counts, finish) = (counts(segment, universal, query), |sum| self.score(sum));
-                if universal.shortlist(query, counts, first, finish, &mut values.universal, push)? {
+                let (may_choose, finish) = (may_choose(segment, universal, query), |sum| self.score(sum));
+                if universal.shortlist(query, may_choose, first, finish, &mut values.universal, push)? {
                     list.extent = Extent::First { beyond: None };
                     return Ok(true);
                 }
@@ -62,8 +62,8 @@ impl Ranker {
         }
         let List { scratch, ranking, .. } = list;
         let best = BestKernels { count, highest: self.model.spec().rank_by.higher_is_better() };
-        let may = |at: usize| self.ranks(segment, at, query);
-        if !scorer.shortlist(&values.own.uniform, &values.own.pair, best, may, scratch)? {
+        let is_listed = |at: usize| self.is_listed(segment, at, query);
+        if !scorer.shortlist(&values.own.uniform, &values.own.pair, best, is_listed, scratch)? {
             return Ok(false);
         }
         ranking.extend(scratch.shortlist().iter().filter_map(|listed| {
@@ -124,7 +124,7 @@ impl Ranker {
                 scores.resize(segment.ranked.len(), 0.0);
                 scorer.score(&values.own.uniform, &values.own.pair, scratch, scores)?;
                 let all = segment.ranked.iter().zip(&*scores).enumerate();
-                let ranked = all.filter(|(at, _)| self.ranks(segment, *at, query));
+                let ranked = all.filter(|(at, _)| self.is_listed(segment, *at, query));
                 ranked.for_each(|(_, (&index, &sum))| push(index, self.score(sum)));
             }
         }
@@ -137,9 +137,10 @@ impl Ranker {
         Operation::get(op).names_tell_types && !self.model.is_forced()
     }
 
-    /// What a problem asks for beyond what names tell is reported as out of range. Whoever forces a model
-    /// knows that its kernels are of other types.
-    fn ranks(&self, segment: &Segment, at: usize, Query { problem, arch }: Query<'_>) -> bool {
+    /// Whether rankings list a kernel of a segment: all that compute the problem in its number of parts. What a
+    /// problem asks for beyond what names tell is reported as out of range. Whoever forces a model knows that
+    /// its kernels are of other types.
+    fn is_listed(&self, segment: &Segment, at: usize, Query { problem, arch }: Query<'_>) -> bool {
         let any_type = !self.matches_types(problem.op());
         segment.kernels.get(at).zip(segment.limits.get(at)).is_some_and(|(kernel, limits)| {
             kernel.matches_request(&problem)
@@ -159,8 +160,8 @@ impl Ranker {
         let Query { problem, arch } = query;
         match &segment.compiled {
             CompiledModel::Universal(universal) => {
-                let counts = counts(segment, universal, query);
-                universal.fill(&problem, arch, counts, &mut values.universal)?;
+                let may_choose = may_choose(segment, universal, query);
+                universal.fill(&problem, arch, may_choose, &mut values.universal)?;
             }
             CompiledModel::Trained { features, scorer, .. } => {
                 scorer.fetch();
@@ -214,7 +215,7 @@ fn fill_times(
 
 /// Whether a universal model may choose a kernel of a segment: it serves all types and layouts, but a kernel
 /// only its own.
-fn counts<'c>(
+fn may_choose<'c>(
     segment: &'c Segment,
     universal: &Universal,
     Query { problem, arch }: Query<'c>,

@@ -23,7 +23,7 @@ impl OperationRows for FmhaProblem {
 
     fn is_served_by(&self, kernel: Result<&FmhaKernel, &Given<Self>>, is_signed: bool) -> bool {
         match kernel {
-            Ok(kernel) => kernel.supports(&if is_signed { *self } else { kernel.sign(self) }),
+            Ok(kernel) => kernel.matches_request(&if is_signed { *self } else { kernel.sign(self) }),
             Err(given) => !is_signed || given.differs_from_signature(self).is_none(),
         }
     }

@@ -131,10 +131,10 @@ fields! {
 }
 
 impl FmhaKernel {
-    /// Whether it supports the problem: a kernel that breaks a rule computes something else
+    /// Whether the kernel breaks no rule for the problem: one that does computes something else
     /// ([`FmhaKernel::check`]).
     pub fn matches_request(&self, problem: &FmhaProblem) -> bool {
-        self.supports(problem)
+        self.check(problem).is_ok()
     }
 
     /// No refusal: what an attention kernel needs of extents is part of [`FmhaKernel::matches_request`].

@@ -68,11 +68,6 @@ impl FmhaKernel {
         problem.settled()
     }
 
-    /// Whether it can serve the problem.
-    pub fn supports(&self, problem: &FmhaProblem) -> bool {
-        self.check(problem).is_ok()
-    }
-
     /// Reports the first rule that it breaks for a problem. The rules are upstream's: a kernel for larger
     /// heads serves smaller ones if it pads; masks from either corner are equivalent; a page size of 1
     /// accepts any; the architecture is not checked.

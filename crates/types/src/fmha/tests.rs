@@ -144,8 +144,8 @@ fn rules_are_upstreams() {
     assert_eq!(bare.check(&FmhaProblem { hdim_q: 64, ..even }), Err(Unsupported::Alignment("hdim_q")));
 
     let causal = FmhaKernel { mask: FmhaMask::TopLeft, ..kernel.clone() };
-    assert!(causal.supports(&FmhaProblem { mask: FmhaMask::BottomRight, ..problem }));
-    assert!(!causal.supports(&FmhaProblem { mask: FmhaMask::Generic, ..problem }));
+    assert!(causal.matches_request(&FmhaProblem { mask: FmhaMask::BottomRight, ..problem }));
+    assert!(!causal.matches_request(&FmhaProblem { mask: FmhaMask::Generic, ..problem }));
     let short = FmhaKernel { max_seq_len_q: 64, ..kernel.clone() };
     assert_eq!(short.check(&problem), Err(Unsupported::TooMany("seqlen_q")));
 
@@ -158,6 +158,8 @@ fn rules_are_upstreams() {
 
     let paged = FmhaKernel { family: FmhaFamily::FwdPagedkv, paged_kv: true, page_size: 64, ..kernel };
     let asked = FmhaProblem { paged_kv: true, page_size: 64, ..problem }.stage(FmhaFamily::FwdPagedkv);
-    assert!(paged.supports(&asked) && FmhaKernel { page_size: 1, ..paged.clone() }.supports(&asked));
+    assert!(
+        paged.matches_request(&asked) && FmhaKernel { page_size: 1, ..paged.clone() }.matches_request(&asked)
+    );
     assert_eq!(paged.check(&FmhaProblem { page_size: 16, ..asked }), Err(Unsupported::Differs("page_size")));
 }
