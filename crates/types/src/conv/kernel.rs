@@ -156,11 +156,12 @@ impl ConvKernel {
     }
 
     /// See [`KernelKind::tile`](crate::kernel::KernelKind::tile).
-    pub(crate) fn step(&self) -> Mnk {
+    pub(crate) fn tile(&self) -> Mnk {
         self.tile
     }
 
-    /// See [`KernelKind`](crate::kernel::KernelKind).
+    /// Whether the kernel needs gfx950's and gfx1250's scaling instructions, or 128 elements of at most 8 bits at
+    /// once.
     pub(crate) const fn needs_scaled_instructions(&self) -> bool {
         self.warp_tile.k >= 128 && self.dtype_in.bits() <= 8
     }

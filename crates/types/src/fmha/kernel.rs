@@ -171,11 +171,12 @@ impl FmhaKernel {
     }
 
     /// See [`KernelKind::tile`](crate::kernel::KernelKind::tile).
-    pub(crate) fn step(&self) -> Mnk {
+    pub(crate) fn tile(&self) -> Mnk {
         Mnk::new(self.tile.m0.into(), self.tile.n0.into(), self.tile.k0.into())
     }
 
-    /// See [`KernelKind`](crate::kernel::KernelKind).
+    /// Whether the kernel needs gfx950's and gfx1250's scaling instructions, or 128 elements of at most 8 bits at
+    /// once.
     #[allow(clippy::unused_self, reason = "as kernels of other operations have it")]
     pub(crate) const fn needs_scaled_instructions(&self) -> bool {
         false

@@ -122,11 +122,12 @@ impl GemmKernel {
     }
 
     /// See [`KernelKind::tile`](crate::kernel::KernelKind::tile).
-    pub(crate) fn step(&self) -> Mnk {
+    pub(crate) fn tile(&self) -> Mnk {
         self.tile
     }
 
-    /// See [`KernelKind`](crate::kernel::KernelKind).
+    /// Whether the kernel needs gfx950's and gfx1250's scaling instructions, or 128 elements of at most 8 bits at
+    /// once.
     pub(crate) fn needs_scaled_instructions(&self) -> bool {
         self.variant.quant.is_some_and(|quant| quant.mode == QuantMode::Mx)
             || self.pipeline == Pipeline::Microscale

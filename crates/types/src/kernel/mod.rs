@@ -59,7 +59,7 @@ impl KernelKind {
 
     /// The tile that a workgroup handles in one step: rows, columns and depth, of attention's first product.
     pub fn tile(&self) -> Mnk {
-        each_operation!(self, Self(kernel) => kernel.step())
+        each_operation!(self, Self(kernel) => kernel.tile())
     }
 
     /// The direction of a convolution.

@@ -151,11 +151,12 @@ impl MoeKernel {
     }
 
     /// See [`KernelKind::tile`](crate::kernel::KernelKind::tile).
-    pub(crate) const fn step(&self) -> Mnk {
+    pub(crate) const fn tile(&self) -> Mnk {
         self.tile
     }
 
-    /// See [`KernelKind`](crate::kernel::KernelKind).
+    /// Whether the kernel needs gfx950's and gfx1250's scaling instructions, or 128 elements of at most 8 bits at
+    /// once.
     pub(crate) fn needs_scaled_instructions(&self) -> bool {
         self.quant == Some(MoeQuant::Mx)
     }
