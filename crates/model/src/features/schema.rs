@@ -12,6 +12,7 @@ use crate::hardware::Hardware;
 use crate::kernel::Mnk;
 use crate::problem::InvalidField;
 use crate::vocab::{Arch, Direction, Op};
+use ck_select_types::operation::VariantOf;
 use ck_select_types::{each_operation, operation_enum};
 
 /// Why names cannot be the columns of a model.
@@ -74,12 +75,12 @@ pub struct Schema {
 
 /// Features of an operation, as columns.
 #[derive(Clone)]
-pub(super) struct Features<P: OperationTerms>(Vec<&'static FeatureOf<P>>);
+pub(crate) struct Features<P: OperationTerms>(Vec<&'static FeatureOf<P>>);
 
 operation_enum! {
     /// Features of problem and kernel.
     #[derive(Clone)]
-    pub(super) enum Picked(Features);
+    pub(crate) enum Picked(Features);
 }
 
 #[derive(Clone)]
@@ -252,7 +253,18 @@ impl Schema {
         self.needs.own
     }
 
-    /// The meaning of each column.
+    /// The features of problem and kernel among the columns; none of another operation.
+    pub(crate) fn features<P: OperationTerms + 'static>(&self) -> &[&'static FeatureOf<P>]
+    where
+        Features<P>: VariantOf<Picked>,
+    {
+        match &self.columns {
+            Columns::Picked(picked) => Features::of(picked).map_or(&[], |features| &features.0),
+            Columns::Universal(_, _, own) => own.as_ref().map_or(&[], |own| own.features()),
+        }
+    }
+
+    /// What each column means.
     pub fn docs(&self) -> Vec<&'static str> {
         self.described().iter().map(|[.., doc]| *doc).collect()
     }

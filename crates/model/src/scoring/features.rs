@@ -7,8 +7,8 @@ use std::ops::Range;
 use super::compile::lanes::{Column, PoolTable};
 use super::rows::Rows;
 use crate::features::{
-    BLOCK, BlockOf, Extractor, InBlocks, KernelTerms, KernelTermsOf, OperationTerms, PairBlock, PairSetting,
-    PairValue, PairWith, ProblemTerms, Shapes, TermsOf, Value,
+    BLOCK, BlockOf, Extractor, FeatureOf, InBlocks, KernelTerms, KernelTermsOf, OperationTerms, PairBlock,
+    PairSetting, PairValue, PairWith, ProblemTerms, Shapes, TermsOf, Value,
 };
 use crate::hash::FastHasher;
 use crate::isa::Isa;
@@ -123,7 +123,7 @@ impl PoolFeatures {
         let (hardware, own) = (extractor.hardware, extractor.schema.needs_own());
         let setting = PairSetting { isa: Isa::best(), hardware, own };
         each_operation!(extractor.schema.op(), Own => {
-            Ok(prepare::<Own>(extractor, &own_kernels::<Own>(kernels)?, setting))
+            Ok(prepare::<Own>(extractor.schema.features::<Own>(), &own_kernels::<Own>(kernels)?, setting))
         })
     }
 
@@ -192,20 +192,19 @@ fn own_kernels<P: OperationTerms>(kernels: &[KernelTerms]) -> Result<Vec<&Kernel
 }
 
 fn prepare<P: OperationTerms>(
-    extractor: &Extractor,
+    features: &[&FeatureOf<P>],
     kernels: &[&KernelTermsOf<P>],
     setting: PairSetting,
 ) -> PoolFeatures
 where
     Functions: From<FeatureTableFor<P>>,
 {
-    let (names, hardware, own) = (extractor.schema.names(), &extractor.hardware, setting.own);
-    let mut columns = Vec::with_capacity(names.len());
+    let PairSetting { ref hardware, own, .. } = setting;
+    let mut columns = Vec::with_capacity(features.len());
     let mut table =
         FeatureTable { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new(), shapes: Vec::new() };
     let mut of_kernel: Vec<fn(&KernelTermsOf<P>) -> f64> = Vec::new();
-    // The schema took its names from this same table, so each name is in it.
-    for feature in names.iter().filter_map(|name| P::features().find(|feature| feature.name == *name)) {
+    for feature in features {
         columns.push(match feature.value {
             Value::Problem(value) => {
                 table.uniform.push(Uniform::Problem(value));
