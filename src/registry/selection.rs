@@ -51,7 +51,8 @@ pub struct Selection<'r> {
     pub unsupported: usize,
     /// The fields that are outside the model's training range.
     pub outside: FieldSet,
-    /// Whether no kernel measured for the model had this kernel's pipeline and suffixes.
+    /// Whether no kernel measured for the model had this kernel's pipeline or suffixes, or the library does not know
+    /// one of its words.
     pub unmeasured: bool,
     /// Whether the model is for one architecture and neither the problem nor the options name one: the device
     /// may differ.

@@ -31,7 +31,8 @@ pub unsafe extern "C" fn ck_registry_select_conv(
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
-/// As `ck_registry_select_conv`, for callers that choose only convolutions.
+/// As `ck_registry_select_conv`, for callers that choose only convolutions; a GEMM's kernel is chosen by
+/// `ck_registry_select_gemm`.
 ///
 /// # Safety
 /// As for `ck_registry_select_conv`.

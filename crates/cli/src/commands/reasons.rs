@@ -49,8 +49,21 @@ impl Reasons {
         }
     }
 
-    /// The first reason.
-    pub(super) fn first(&self) -> &str {
-        self.0.keys().next().map_or("", String::as_str)
+    /// The reason that holds most often.
+    pub(super) fn most_frequent(&self) -> &str {
+        self.0.iter().min_by_key(|(_, count)| Reverse(**count)).map_or("", |(reason, _)| reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The error of a file that cannot be ranked named the reason that is first in the alphabet.
+    #[test]
+    fn the_most_frequent_reason_stands_for_all() {
+        let reasons: Reasons = ["a", "b", "b", "c", "c"].into_iter().collect();
+        assert_eq!(reasons.most_frequent(), "b");
+        assert_eq!(Reasons::default().most_frequent(), "");
     }
 }

@@ -7,7 +7,7 @@
 //! kernels that compute the problem          limits of extents, pads, vectors and splits
 //! values of the problem                     features, or the columns of a universal model
 //! scores                                    the forest, of the whole pool at once
-//! order                                     by score, then the estimate's time, priority, name
+//! order                                     by score, equal ones by `Ties::RULE`
 //! ```
 //!
 //! A pool is a list of segments: the first one was compiled whole, and kernels that a registry added since

@@ -13,10 +13,16 @@ use crate::vocab::{Dtype, Epilogue, GemmLayout, Pipeline};
 
 const PADS: [&str; 3] = ["pad_m", "pad_n", "pad_k"];
 
+/// The fields of a problem that tell kernels of one variant from those of another.
+macro_rules! variant {
+    () => {
+        "batch, groups, stream_k, num_d, preshuffle and quant"
+    };
+}
+
 impl OperationRows for GemmProblem {
-    const SERVED_BY: Option<&'static str> =
-        Some("kernels for its batch, groups, stream_k, num_d, preshuffle and quant");
-    const VARIANT: Option<&'static str> = Some("batch, groups, stream_k, num_d, preshuffle and quant");
+    const SERVED_BY: Option<&'static str> = Some(concat!("kernels for its ", variant!()));
+    const VARIANT: Option<&'static str> = Some(variant!());
     const SEVERAL_READINGS: &'static [&'static str] = &PADS;
     const IN_NAME: CellsInName =
         CellsInName { upstream: &["dtype", "layout"], strict_only: &["dtype_b", "dtype_c"] };

@@ -94,7 +94,7 @@ impl Notes {
     pub(super) fn say(&self, file: &str) -> Result<(), CliError> {
         let Counts { ranked, outside, fields, expected: (expected, loss), skipped } = &*self.counts();
         if *ranked == 0 {
-            fail!("{file}: no problem can be ranked: {}", skipped.first());
+            fail!("{file}: no problem can be ranked: {}", skipped.most_frequent());
         }
         skipped.say_skipped(file);
         if *expected > 0 {
