@@ -61,8 +61,10 @@ asan: needs-cargo needs-cc needs-python $(PYTHON_TOOLS)
 	run tests/overread.py 2>&1 | grep 'heap-buffer-overflow'; \
 	run -m pytest -q -p no:cacheprovider tests/test_memory.py tests/test_tables.py tests/test_cells.py tests/test_pools.py
 
-python-library: $(if $(filter dev,$(PYTHON_PROFILE)),test-programs)
-	$(if $(filter dev,$(PYTHON_PROFILE)),,$(CARGO) build --profile $(PYTHON_PROFILE) --quiet --package ck-select --lib --package ckselect --bin ckselect)
+# In the recipe, since prerequisites are read before a target has its own profile: tests of torch built all programs of the Rust tests.
+python-library:
+	@$(if $(filter dev,$(PYTHON_PROFILE)),$(MAKE) --no-print-directory test-programs,$(CARGO) build --profile $(PYTHON_PROFILE) \
+		--quiet --package ck-select --lib --package ckselect --bin ckselect)
 
 python-wheel: needs-python $(PYTHON_TOOLS) python-library
 	rm -rf '$(PYTHON_WHEELS)'
