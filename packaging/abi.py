@@ -30,9 +30,15 @@ def interface(folder: Path) -> tuple[int, dict[str, int]]:
     return int(version[1]), things
 
 
+def is_taken(name: str, old: dict[str, int], new: dict[str, int]) -> bool:
+    """Whether a field has taken the place of a reserved one, which was 0 in older programs."""
+    struct, _, field = name.rpartition(".")
+    return field == "reserved" and old[name] in [at for other, at in new.items() if other.startswith(f"{struct}.")]
+
+
 def breaks(old: dict[str, int], new: dict[str, int]) -> list[str]:
     """A line for each thing that older programs would miss or find elsewhere."""
-    gone = [f"{name} is gone" for name in old if name not in new]
+    gone = [f"{name} is gone" for name in old if name not in new and not is_taken(name, old, new)]
     grows = [name for name in old if name.startswith("sizeof") and new.get(name, 0) > old[name]]
     moved = [name for name in old if name in new and new[name] != old[name] and name not in grows]
     return gone + [f"{name} was {old[name]}, is {new[name]}" for name in moved]
