@@ -147,7 +147,7 @@ macro_rules! mirror {
                 $(std::mem::offset_of!($c, $reserved) + size_of::<i32>(),)?
             ];
             let is_full = matches!(ends.last(), Some(end) if *end == size_of::<$c>());
-            assert!(is_full, concat!(stringify!($c), ": write `[reserved]` behind its head, or `[]` instead"));
+            assert!(is_full, concat!(stringify!($c), ": its second bracket is `[reserved]` where 4 bytes are free at its end, else `[]`"));
         };
 
         $(

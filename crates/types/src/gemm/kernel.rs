@@ -106,12 +106,16 @@ impl GemmKernel {
     /// The request of the problems that the kernel computes; for a batch, of one GEMM.
     pub fn request(&self) -> GemmRequest {
         let GemmVariant { batched, stream_k, quant, .. } = self.variant;
+        let GemmRequest { groups, group_a, group_b, .. } = GemmRequest::NONE;
         let plain = GemmRequest {
             batch: batched.into(),
             stream_k,
             num_d: self.num_d_tensors,
             preshuffle: self.preshuffle,
-            ..GemmRequest::NONE
+            quant: None,
+            group_a,
+            group_b,
+            groups,
         };
         quant.map_or(plain, |quant| plain.scaled(quant))
     }
