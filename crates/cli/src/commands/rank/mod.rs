@@ -47,7 +47,8 @@ A grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride_d/h/w, pad_d
 pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional. A GEMM \
 needs M, N, K; split_k, dtype, layout and arch are optional. Attention needs seqlen_q, nhead_q, hdim_q; \
 seqlen_k, nhead_k, hdim_v default to the same numbers; batch, dtype, mask, bias, lse and so on are optional \
-(docs/fmha.md). Direction, dtype and arch default to the model's.
+(docs/fmha.md). A mixture of experts needs stage, tokens, experts, topk, n, k; skew or a histogram, quant, \
+activation and so on are optional (docs/moe.md). Direction, dtype and arch default to the model's.
 
 A model answers only for its own direction, type and architecture: other problems are refused (in a file, \
 skipped and counted), and other kernels are left out and counted. Without --model, the built-in model that was \
