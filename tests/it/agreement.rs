@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ck_select::cells::Fields;
+use ck_select::cells::{Cell, Fields};
 use ck_select::directory::Model;
 use ck_select::kernel::KernelKind;
 use ck_select::pool::Pool;
@@ -54,8 +54,8 @@ fn sweeps(model: &Path) -> Vec<Vec<Row>> {
 struct OfRow<'a>(&'a Row);
 
 impl Fields for OfRow<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.0.get(name).map(|text| Cell::Word(text))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use ck_select::cells::Fields;
+use ck_select::cells::{Cell, Fields};
 use ck_select::features::{Engine, Extractor, Schema, Uncoded};
 use ck_select::rows::Entrance;
 
@@ -24,8 +24,8 @@ fn golden(name: &str) -> Table {
 struct Row<'a>(HashMap<&'a str, &'a str>);
 
 impl Fields for Row<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).copied().filter(|cell| !cell.is_empty())
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.0.get(name).copied().filter(|cell| !cell.is_empty()).map(Cell::Word)
     }
 }
 

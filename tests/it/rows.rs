@@ -104,10 +104,6 @@ impl Kernels {
 struct Both<'a>(&'a dyn Fields, &'a dyn Fields);
 
 impl Fields for Both<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).or_else(|| self.1.get(name))
-    }
-
     fn cell(&self, name: &str) -> Option<ck_select::cells::Cell<'_>> {
         self.0.cell(name).or_else(|| self.1.cell(name))
     }

@@ -1,25 +1,20 @@
 //! Named cells: a row of a CSV, or a mapping as upstream's Python tools take it.
 
-use std::cell::Cell as Memory;
-
 pub use crate::cell::Cell;
 use crate::invalid::{InvalidField, UnknownWord};
 use crate::table::Row;
 
-/// Named cells. An empty cell counts as absent. An implementation has `get` or `cell`; the other one follows
-/// from it.
+/// Named cells. An empty cell counts as absent.
 pub trait Fields {
-    /// The text of a cell, `None` when it is absent or empty.
+    /// The value of a cell; `None` when it is absent or empty.
+    fn cell(&self, name: &str) -> Option<Cell<'_>>;
+
+    /// The text of a cell, `None` when it is absent, empty, or a number.
     fn get(&self, name: &str) -> Option<&str> {
         match self.cell(name) {
             Some(Cell::Word(word)) => Some(word),
             _ => None,
         }
-    }
-
-    /// The value of a cell, which need not be text; `None` when it is absent or empty.
-    fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        self.get(name).map(Cell::Word)
     }
 
     /// The table's row that has these cells, if there is one: it finds them faster than this trait does.
@@ -42,7 +37,7 @@ impl Fields for Row<'_> {
 #[derive(Debug, Clone, Default)]
 pub struct NamedCells<'a> {
     cells: Vec<(&'a str, Cell<'a>)>,
-    next: Memory<usize>,
+    next: std::cell::Cell<usize>,
 }
 
 impl<'a> NamedCells<'a> {
@@ -73,7 +68,7 @@ impl<'a> NamedCells<'a> {
 
 impl<'a> FromIterator<(&'a str, Cell<'a>)> for NamedCells<'a> {
     fn from_iter<I: IntoIterator<Item = (&'a str, Cell<'a>)>>(cells: I) -> Self {
-        Self { cells: cells.into_iter().collect(), next: Memory::default() }
+        Self { cells: cells.into_iter().collect(), next: std::cell::Cell::default() }
     }
 }
 
