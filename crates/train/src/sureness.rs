@@ -209,7 +209,7 @@ pub(super) fn from_folds(
     learn(plan.extractor.schema.op(), &choices, log_time.filter(|_| one.prior.is_none()), judged_on)
 }
 
-/// What was measured; empty if a problem names no architecture.
+/// The types of the measured problems, by operation and architecture; empty if a problem names no architecture.
 fn judged_on(measurements: &Measurements, data: &TrainingData) -> JudgedOn {
     let mut judged_on = JudgedOn::new();
     for item in &data.problems {

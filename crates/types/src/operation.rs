@@ -155,10 +155,11 @@ pub trait OperationKernel: Record + Clone {
 /// The kernel of a problem's operation.
 pub type KernelOf<P> = <P as OperationProblem>::Kernel;
 
-/// The value that an enum of [`operation_enum!`](crate::operation_enum) holds for one operation.
-pub trait VariantOf<E>: Into<E> {
-    /// The value, if it is of this operation.
-    fn of(any: &E) -> Option<&Self>;
+/// A value of one operation, such as its problem, which an enum over operations
+/// ([`operation_enum!`](crate::operation_enum)) holds in the operation's variant.
+pub trait OperationValue<E>: Into<E> {
+    /// The value that an enum holds, if it is of this operation.
+    fn held_by(any: &E) -> Option<&Self>;
 }
 
 /// An operation's record, which stands in its folder.

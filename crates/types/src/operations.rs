@@ -75,8 +75,8 @@ macro_rules! operation_enum {
             }
         }
 
-        impl $crate::operation::VariantOf<$name> for $of<$crate::$module::$problem> {
-            fn of(any: &$name) -> Option<&Self> {
+        impl $crate::operation::OperationValue<$name> for $of<$crate::$module::$problem> {
+            fn held_by(any: &$name) -> Option<&Self> {
                 if let $name::$op(value) = any { Some(value) } else { None }
             }
         }

@@ -150,11 +150,11 @@ struct FilterArgs {
     filter: Option<Filter>,
 }
 
-/// What winners have to be: all conditions hold.
+/// Conditions on winners, all of which hold for a selected winner.
 #[derive(Clone)]
 struct Filter(Vec<Condition>);
 
-/// What one field of a winner has to be.
+/// A condition on one field of a winner.
 #[derive(Clone)]
 enum Condition {
     Arch(Arch),

@@ -223,7 +223,7 @@ fn the_pool_of_a_family_is_that_of_each_rows_architecture() {
     assert!(counts[0] < counts[1]);
 }
 
-/// Such shapes were left out without a word (07238670).
+/// Shapes that another library won were left out without a word (07238670).
 #[test]
 fn shapes_that_another_library_won_are_counted() {
     let folder = folder();

@@ -16,7 +16,7 @@ use crate::isa::Isa;
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
 use crate::vocab::Op;
-use ck_select_types::operation::{Operation, VariantOf as _};
+use ck_select_types::operation::{Operation, OperationValue as _};
 use ck_select_types::{each_operation, index, map_operation, operation_enum};
 
 /// All columns of an operation, in the order of a model that does not name its columns.
@@ -214,7 +214,7 @@ fn shapes<'k, P: OperationEstimate>(
 ) -> ShapesFor<P> {
     let mut known = Classes::new();
     classes.extend(kernels.enumerate().map(|(index, kernel)| {
-        let shape = P::Kernel::of(kernel)?.shape(device).ok()?;
+        let shape = P::Kernel::held_by(kernel)?.shape(device).ok()?;
         Some(known.class_of(LoadFor::<P>::tile(&shape), (shape, apart(index))))
     }));
     known.shapes()

@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use ck_select_types::operation::{OperationProblem, VariantOf};
+use ck_select_types::operation::{OperationProblem, OperationValue};
 
 use super::device::{Device, Library};
 use super::shape::ShapeError;
@@ -15,7 +15,7 @@ use crate::vocab::GemmLibrary;
 
 /// Problems of an operation, as the estimate sees them.
 pub trait OperationEstimate:
-    OperationProblem<Kernel: KernelEstimate<Shape = <Self::Load as Formula>::Shape> + VariantOf<KernelKind>>
+    OperationProblem<Kernel: KernelEstimate<Shape = <Self::Load as Formula>::Shape> + OperationValue<KernelKind>>
 {
     /// The problem's side of the operation's formula.
     type Load: Formula;

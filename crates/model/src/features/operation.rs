@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use ck_select_types::operation::{OperationProblem, VariantOf};
+use ck_select_types::operation::{OperationProblem, OperationValue};
 use ck_select_types::operation_enum;
 
 use super::{Extractor, Feature, KernelFeatures, PairWith};
@@ -14,7 +14,7 @@ pub trait OperationTerms: OperationProblem<Kernel: KernelFeatures<Terms = Self::
     type Terms: PairWith<Self::KernelTerms> + Debug + Clone + PartialEq + 'static;
 
     /// A kernel as features see it.
-    type KernelTerms: VariantOf<KernelTerms> + Debug + Copy + PartialEq + 'static;
+    type KernelTerms: OperationValue<KernelTerms> + Debug + Copy + PartialEq + 'static;
 
     /// The family of a problem that features do not describe, if it is of one.
     fn undescribed(&self) -> Option<&'static str> {

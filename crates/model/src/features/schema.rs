@@ -12,7 +12,7 @@ use crate::hardware::Hardware;
 use crate::kernel::Mnk;
 use crate::problem::InvalidField;
 use crate::vocab::{Arch, Direction, Op};
-use ck_select_types::operation::VariantOf;
+use ck_select_types::operation::OperationValue;
 use ck_select_types::{each_operation, operation_enum};
 
 /// Why names cannot be the columns of a model.
@@ -256,10 +256,10 @@ impl Schema {
     /// The features of problem and kernel among the columns; none of another operation.
     pub(crate) fn features<P: OperationTerms + 'static>(&self) -> &[&'static FeatureOf<P>]
     where
-        Features<P>: VariantOf<Picked>,
+        Features<P>: OperationValue<Picked>,
     {
         match &self.columns {
-            Columns::Picked(picked) => Features::of(picked).map_or(&[], |features| &features.0),
+            Columns::Picked(picked) => Features::held_by(picked).map_or(&[], |features| &features.0),
             Columns::Universal(_, _, own) => own.as_ref().map_or(&[], |own| own.features()),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use ck_select_types::each_operation;
-use ck_select_types::operation::VariantOf;
+use ck_select_types::operation::OperationValue;
 use ck_select_types::thread_scratch::ThreadScratch;
 
 use super::entrance::{Entrance, RowProblem, RowValues};
@@ -52,11 +52,11 @@ enum PoolEvaluator {
 /// The problems that a row's kernel can serve.
 #[derive(Debug)]
 enum Serves {
-    /// All.
+    /// Any problem.
     Any,
-    /// Those of the kernel that the row names.
+    /// Problems of the kernel that the row names.
     Kernel(KernelKind),
-    /// Those that agree with the row in cells that problems have, too.
+    /// Problems that agree with the row in cells that problems have, too.
     Cells(Box<GivenProblem>),
 }
 
@@ -162,9 +162,9 @@ impl RowPool {
             let (Some(problem), Some(serves)) = (problem, self.serves.get(ranked.index)) else { continue };
             let is_served = each_operation!(problem, Problem(problem) => match serves {
                 Serves::Any => true,
-                Serves::Kernel(kernel) => VariantOf::of(kernel)
+                Serves::Kernel(kernel) => OperationValue::held_by(kernel)
                     .is_none_or(|kernel| problem.is_served_by(Ok(kernel), is_signed)),
-                Serves::Cells(given) => VariantOf::of(given.as_ref())
+                Serves::Cells(given) => OperationValue::held_by(given.as_ref())
                     .is_none_or(|given| problem.is_served_by(Err(given), is_signed)),
             });
             if !is_served {

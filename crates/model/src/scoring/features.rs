@@ -12,7 +12,7 @@ use crate::features::{
 };
 use crate::hash::FastHasher;
 use crate::isa::Isa;
-use ck_select_types::operation::VariantOf as _;
+use ck_select_types::operation::OperationValue as _;
 use ck_select_types::{each_operation, operation_enum, operation_struct};
 
 /// The features of a pool's kernels: the inputs of [`PoolScorer::compile`](super::PoolScorer::compile) from
@@ -187,7 +187,7 @@ impl<P: PairWith<K>, K> FeatureTable<P, K> {
 
 /// The kernels, if all are of the operation.
 fn own_kernels<P: OperationTerms>(kernels: &[KernelTerms]) -> Result<Vec<&KernelTermsOf<P>>, MixedPool> {
-    let own = |(kernel, any)| KernelTermsOf::<P>::of(any).ok_or(MixedPool { kernel });
+    let own = |(kernel, any)| KernelTermsOf::<P>::held_by(any).ok_or(MixedPool { kernel });
     kernels.iter().enumerate().map(own).collect()
 }
 

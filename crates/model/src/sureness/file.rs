@@ -18,8 +18,8 @@ pub type JudgedOn = BTreeMap<Op, BTreeMap<Arch, BTreeSet<Dtype>>>;
 pub struct SurenessFile {
     /// [`SurenessFile::VERSION`].
     pub version: u32,
-    /// What choices were judged of. Empty for a model of one architecture and one type, which answers for no others, and
-    /// where the measurements name no architecture.
+    /// The operations, architectures and types of judged choices. Empty for a model of one architecture and one type,
+    /// which answers for no others, and where the measurements name no architecture.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub judged_on: JudgedOn,
     /// Number of judged choices that it was learned from.

@@ -40,7 +40,7 @@ impl Signs {
         Self { columns }
     }
 
-    /// These signs with those of the chosen kernel's estimate.
+    /// Signs completed by those of the chosen kernel's estimate.
     pub fn with_estimate(mut self, estimator: &Estimator, load: &Load, shape: &Shape) -> Self {
         let terms = estimator.values_of_terms(load, shape);
         // Not `Iterator::sum`, which starts from -0.0.

@@ -86,16 +86,16 @@ impl Value for Option<StreamK> {
 /// The first thing in which a kernel differs from a problem, with the kernel's own value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConvMismatch {
-    /// Its direction.
+    /// The kernel has another direction.
     #[error("its direction is {0}")]
     Direction(Direction),
-    /// Its number of spatial dimensions.
+    /// The kernel has another number of spatial dimensions.
     #[error("it is for {0} dimensions")]
     Dimensions(u8),
-    /// What it is made for.
+    /// The kernel is made for special filters.
     #[error("it is made for {}", filters(*.0))]
     Specialization(Specialization),
-    /// The groups that it merges.
+    /// The kernel merges groups.
     #[error("it is made for multiples of {multiple} groups{}", if *.is_forward { " of one channel" } else { "" })]
     Groups {
         /// Their number.
@@ -121,7 +121,7 @@ impl ConvKernel {
         self.mismatch(problem).is_none()
     }
 
-    /// In what it differs from what a problem asks for, types and layout aside.
+    /// The first difference between the kernel and what a problem asks for, types and layout aside.
     #[inline]
     pub fn mismatch(&self, problem: &ConvProblem) -> Option<ConvMismatch> {
         if self.direction != problem.direction {

@@ -7,25 +7,25 @@ use crate::vocab::{GemmLibrary, QuantMode, StreamKReduction};
 /// The first thing in which a kernel differs from a problem, with the kernel's own value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GemmMismatch {
-    /// Computes a batch.
+    /// The kernel computes a batch, or does not.
     #[error("it is for {} (batch)", if *.0 { "a batch" } else { "no batch" })]
     Batch(bool),
-    /// Computes a list of GEMMs.
+    /// The kernel computes a list of GEMMs, or does not.
     #[error("it is for {} of GEMMs (groups)", if *.0 { "a list" } else { "no list" })]
     Groups(bool),
-    /// How it adds the results of Stream-K.
+    /// The kernel adds the results of Stream-K in this way.
     #[error("it is a Stream-K kernel (stream_k={0})")]
     StreamK(StreamKReduction),
-    /// Workgroups take whole tiles.
+    /// The kernel's workgroups take whole tiles.
     #[error("it is not a Stream-K kernel (stream_k)")]
     NoStreamK,
-    /// What its scales are for.
+    /// The kernel's operands have these scales.
     #[error("its operands have other scales (quant={0})")]
     Quant(QuantMode),
-    /// Its operands have no scales.
+    /// The kernel's operands have no scales.
     #[error("its operands have no scales (quant)")]
     NoQuant,
-    /// The D tensors that it reads.
+    /// The kernel reads this number of D tensors.
     #[error("it reads {0} D tensors (num_d)")]
     NumD(u8),
     /// B is read in the usual order.
@@ -46,9 +46,9 @@ impl GemmKernel {
         self.mismatch(problem).is_none()
     }
 
-    /// In what it differs from the variant that a problem asks for. Batches, lists, Stream-K and scales must match the
-    /// problem, because they are launch arguments; D tensors and a shuffled B must match only if the problem asks for
-    /// them.
+    /// The first difference between the kernel and the variant that a problem asks for. Batches, lists, Stream-K and
+    /// scales must match the problem, because they are launch arguments; D tensors and a shuffled B must match only if
+    /// the problem asks for them.
     #[inline]
     pub fn mismatch(&self, problem: &GemmProblem) -> Option<GemmMismatch> {
         let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant: _, group_a: _, group_b: _ } =
@@ -75,7 +75,7 @@ impl GemmKernel {
         if variant.library == GemmLibrary::Aiter { self.cuts(problem) } else { None }
     }
 
-    /// What of the extents one of AITER's kernels would cut off.
+    /// The tile, or the loads and stores, that one of AITER's kernels would not complete.
     fn cuts(&self, problem: &GemmProblem) -> Option<GemmMismatch> {
         let whole = self.has_whole_tiles(problem);
         (!whole)

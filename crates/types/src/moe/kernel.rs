@@ -65,19 +65,19 @@ pub enum MoeMismatch {
         /// Depth of the second product.
         k: i64,
     },
-    /// The product that it computes.
+    /// The kernel computes this product.
     #[error("it computes stage {0}")]
     Stage(MoeStage),
-    /// The depth of its step.
+    /// The kernel's step has this depth.
     #[error("its step of {0} goes beyond block_k, whose elements share a scale")]
     Step(u32),
-    /// What shares a scale.
+    /// The kernel's operands have these scales.
     #[error("its operands have other scales (quant={0})")]
     Quant(MoeQuant),
-    /// Multiplies by the routing's weights.
+    /// The kernel multiplies by the routing's weights, or does not.
     #[error("it {} by the routing's weights (weighted_first)", if *.0 { "multiplies" } else { "does not multiply" })]
     Weighted(bool),
-    /// The function that it ends with.
+    /// The kernel ends with this function.
     #[error("it ends with another function (activation={0})")]
     Activation(MoeActivation),
 }
@@ -89,8 +89,8 @@ impl MoeKernel {
         self.mismatch(problem).is_none()
     }
 
-    /// In what it differs from what a problem asks for, apart from types. One of Triton's configurations serves either
-    /// stage; a step of it may not go beyond the elements that share a scale.
+    /// The first difference between the kernel and what a problem asks for, apart from types. One of Triton's
+    /// configurations serves either stage; a step of it may not go beyond the elements that share a scale.
     pub fn mismatch(&self, problem: &MoeProblem) -> Option<MoeMismatch> {
         if problem.stage == MoeStage::Both {
             let MoeProblem { n, k, .. } = problem.second();

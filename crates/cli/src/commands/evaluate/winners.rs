@@ -105,7 +105,7 @@ fn page(args: &Args, op: Op, model: Option<&Model>, figures: &[GpuFigures]) -> R
     Ok(page::winners(&output::file_name(&args.model), figures, &tables, &made))
 }
 
-/// What judges winners: the order of a pool by a model.
+/// The order of a pool by a model, by which winners are judged.
 struct Judge<'a> {
     args: &'a Args,
     /// The file or the family of `--pool`.

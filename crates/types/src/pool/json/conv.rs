@@ -3,7 +3,7 @@
 use super::part::{Fields, part};
 use crate::field::Record as _;
 use crate::kernel::{ConvKernel, ConvName, Kernel, KernelKind};
-use crate::operation::VariantOf as _;
+use crate::operation::OperationValue as _;
 use crate::pool::PoolError;
 use crate::pool::keys::{KernelJson, KernelKeys, KeyForm, RawKernel};
 use crate::vocab::Arch;
@@ -47,7 +47,7 @@ impl KernelJson for ConvKernel {
 
     /// CK's names tell all.
     fn complete_name(&self, name: &str) -> Option<String> {
-        let told = Kernel::from_name(name).is_ok_and(|told| Self::of(&told.kind) == Some(self));
+        let told = Kernel::from_name(name).is_ok_and(|told| Self::held_by(&told.kind) == Some(self));
         (!told).then(|| self.long_name())
     }
 
