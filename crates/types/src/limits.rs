@@ -53,6 +53,37 @@ pub(crate) enum Judged {
     By(ProductLimits),
 }
 
+/// What a kernel needs of an architecture, and of extents and splits in a problem that the kernel is made for: nothing,
+/// where an operation does not say otherwise.
+pub(crate) trait LimitedKernel {
+    /// Problems of the kernel's operation.
+    type Problem;
+
+    /// How the kernel is judged.
+    fn judged(&self) -> Judged {
+        Judged::Never
+    }
+
+    /// Why the kernel is not launched for a problem, on one of AMD's GPUs; `limits` are the kernel's own, if they were
+    /// computed.
+    #[inline]
+    fn refusal(&self, _limits: Option<&ProductLimits>, _problem: &Self::Problem) -> Option<Refusal> {
+        None
+    }
+
+    /// Of these refusals, the one that holds on every GPU.
+    fn refusal_of_parts(&self, _problem: &Self::Problem) -> Option<Refusal> {
+        None
+    }
+
+    /// Whether the kernel needs gfx950's and gfx1250's scaling instructions, or 128 elements of at most 8 bits at
+    /// once.
+    #[inline]
+    fn needs_scaled_instructions(&self) -> bool {
+        false
+    }
+}
+
 /// A kernel's limits on M, N and K and on the parts of K.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProductLimits {

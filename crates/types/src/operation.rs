@@ -77,6 +77,13 @@ pub trait OperationProblem: Record + Copy {
         self
     }
 
+    /// The problem that a reader assumes if it knows only what every table has: the usual one, with what follows from
+    /// the problem's own fields.
+    #[must_use]
+    fn assumed(&self) -> Self {
+        Self::USUAL
+    }
+
     /// The problem that a table's number stands for: tables give equal problems one number.
     #[must_use]
     fn as_numbered(self) -> Self {

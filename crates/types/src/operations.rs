@@ -220,3 +220,19 @@ impl ProblemDefaults {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables and objects without an operation are told apart by them: of an operation whose fields are all another's, too,
+    /// each table of that one would have problems, and the names of its columns would not be checked.
+    #[test]
+    fn no_operation_needs_a_part_of_the_fields_of_another() {
+        for (one, other) in Op::ALL.iter().flat_map(|one| Op::ALL.iter().map(move |other| (*one, *other))) {
+            let has = |name: &str| Operation::get(other).required.contains(&name);
+            let is_told_apart = Operation::missing_column(one, &has).is_some();
+            assert_eq!(is_told_apart, one != other, "{one} in a table of {other}");
+        }
+    }
+}

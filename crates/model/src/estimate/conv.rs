@@ -10,7 +10,7 @@ use crate::vocab::{ConvLayout, Direction};
 
 impl OperationEstimate for ConvProblem {
     type Load = Load;
-    const SURENESS: &'static [u8] = include_bytes!("../sureness/estimate/grouped_conv.json");
+    const SURENESS: Option<&'static [u8]> = Some(include_bytes!("../sureness/estimate/grouped_conv.json"));
 
     fn load(&self) -> Load {
         let volume = |extents: [i64; 3]| extents.iter().map(|&extent| extent.max(1) as f64).product::<f64>();

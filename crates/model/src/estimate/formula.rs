@@ -19,8 +19,8 @@ pub trait OperationEstimate:
 {
     /// The problem's side of the operation's formula.
     type Load: Formula;
-    /// How sure the estimate's choices are, as `sureness.json` has it.
-    const SURENESS: &'static [u8];
+    /// How sure the estimate's choices are, as `sureness.json` has it; `None` while no choice was judged.
+    const SURENESS: Option<&'static [u8]> = None;
 
     /// The part of the formula that depends on the problem alone.
     fn load(&self) -> Self::Load;

@@ -93,8 +93,8 @@ fn names_for<L: Formula>(_: &L) -> &'static [&'static str] {
     L::TERMS
 }
 
-/// How sure the estimate's choices for an operation are, as `sureness.json` has it.
-pub(crate) fn sureness_of(op: Op) -> &'static [u8] {
+/// How sure the estimate's choices for an operation are, as `sureness.json` has it; `None` while no choice was judged.
+pub(crate) fn sureness_of(op: Op) -> Option<&'static [u8]> {
     each_operation!(op, Own => Own::SURENESS)
 }
 

@@ -18,7 +18,7 @@ use crate::vocab::{Dtype, GemmLibrary, MoeQuant, MoeStage, Pipeline};
 
 impl OperationEstimate for MoeProblem {
     type Load = Load;
-    const SURENESS: &'static [u8] = include_bytes!("../sureness/estimate/moe.json");
+    const SURENESS: Option<&'static [u8]> = Some(include_bytes!("../sureness/estimate/moe.json"));
 
     fn load(&self) -> Load {
         let routing = MeanRouting::new(self);

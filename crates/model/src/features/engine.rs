@@ -71,6 +71,9 @@ pub(crate) struct Engines {
     pub(super) upstream: Engine,
     /// The columns that upstream's trainers treat as categorical.
     pub(super) categories: &'static [&'static str],
+    /// The features for pools of which only winners were measured, without those of the estimate; `None` for those of
+    /// the engine for choosing.
+    pub(super) winners: Option<&'static [&'static str]>,
     /// The constants of the GPU that upstream's tools assume.
     pub(super) hardware: Hardware,
     /// The least that upstream's tools take for one: some assume a profile of zeros.
@@ -88,9 +91,9 @@ pub(crate) struct Engines {
 
 /// Columns that only an engine with other rules than [`Rules::CONV97`] has.
 pub(super) struct Telltale {
-    /// Any of them is enough,
+    /// Names of which a model has at least one.
     pub(super) names: &'static [&'static str],
-    /// if the model has so many columns.
+    /// The number of the model's columns, if not any.
     pub(super) columns: Option<usize>,
     pub(super) rules: Rules,
 }
@@ -194,6 +197,11 @@ impl Engine {
     /// The engine of upstream's newest trainer.
     pub fn upstream_for(op: Op) -> Self {
         Engines::get(op).upstream
+    }
+
+    /// The features for pools of which only winners were measured; `None` for those of [`Engine::ranking_for`].
+    pub fn winner_features(op: Op) -> Option<&'static [&'static str]> {
+        Engines::get(op).winners
     }
 
     /// The columns that upstream's trainers treat as categorical.

@@ -198,6 +198,7 @@ impl OperationEngines for MoeProblem {
         forward: Engine::Experts,
         upstream: Engine::Experts,
         categories: &[],
+        winners: None,
         hardware: Hardware::USUAL,
         least_constant: 1,
         bare: None,

@@ -210,7 +210,7 @@ mod tests {
         let own = std::fs::read_dir(models)
             .unwrap()
             .filter_map(|entry| std::fs::read(entry.unwrap().path().join("sureness.json")).ok());
-        let texts = own.chain(Op::ALL.iter().map(|&op| sureness_of(op).to_vec()));
+        let texts = own.chain(Op::ALL.iter().filter_map(|&op| sureness_of(op)).map(<[u8]>::to_vec));
         texts
             .map(|text| Forest::parse(SurenessFile::parse(&text).unwrap().loss.as_bytes()).unwrap())
             .collect()

@@ -134,7 +134,7 @@ impl Sureness {
         static OWN: LazyLock<[Option<Arc<Sureness>>; Op::ALL.len()]> = LazyLock::new(|| {
             std::array::from_fn(|rank| {
                 let op = Op::ALL[rank];
-                let own = Sureness::from_json(op, sureness_of(op)).ok()?;
+                let own = Sureness::from_json(op, sureness_of(op)?).ok()?;
                 // The estimate's times are the sums of its terms.
                 Some(Arc::new(Sureness { times: own.times.map(TimeFit::uncorrected), ..own }))
             })
@@ -263,8 +263,10 @@ mod tests {
         for (op, dtype) in [(Op::Conv, Dtype::Fp16), (Op::Fmha, Dtype::Bf16), (Op::Moe, Dtype::Fp8)] {
             assert_eq!(on(op, dtype), [false; 4], "{op}");
         }
-        // Times have their own spread.
-        assert!(Op::ALL.iter().all(|&op| Sureness::times_of_estimate(op).is_some()));
+        // Times have their own spread, and each file of an operation can be read.
+        assert!(
+            Op::ALL.iter().all(|&op| Sureness::times_of_estimate(op).is_some() == sureness_of(op).is_some())
+        );
         // A model of one architecture and one type records neither, and answers for no other.
         assert!(file("").unwrap().is_valid_for(&problem(Op::Conv, Dtype::Fp16), None));
     }

@@ -160,12 +160,6 @@ impl ConvKernel {
         self.tile
     }
 
-    /// Whether the kernel needs gfx950's and gfx1250's scaling instructions, or 128 elements of at most 8 bits at
-    /// once.
-    pub(crate) const fn needs_scaled_instructions(&self) -> bool {
-        self.warp_tile.k >= 128 && self.dtype_in.bits() <= 8
-    }
-
     /// Checks the numbers.
     pub fn validate(&self) -> Result<(), InvalidField> {
         element("dtype_in", self.dtype_in)?;

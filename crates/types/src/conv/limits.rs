@@ -1,15 +1,17 @@
 //! Which channels and splits a convolution kernel takes, as CK's host functions have it.
 
 use super::{ConvKernel, ConvProblem, ConvTile};
-use crate::limits::{Judged, ProductLimits, Refusal};
+use crate::limits::{Judged, LimitedKernel, ProductLimits, Refusal};
 use crate::vocab::{Direction, Dtype, Pipeline, Specialization};
 
 /// So many parts at most are added in a type of fewer bits than fp32.
 const MOST_ROUNDED: i64 = 128;
 
-impl ConvKernel {
-    /// How the kernel is judged: most convolutions are not.
-    pub(crate) fn judged(&self) -> Judged {
+impl LimitedKernel for ConvKernel {
+    type Problem = ConvProblem;
+
+    /// Most convolutions are not judged.
+    fn judged(&self) -> Judged {
         let is_weight = self.direction == Direction::BwdWeight;
         let is_judged = is_weight || self.explicit_gemm || self.vector != ConvTile::WIDTHS;
         if is_judged { Judged::ByFields } else { Judged::Never }
@@ -18,7 +20,7 @@ impl ConvKernel {
     /// Why the kernel is not launched for a problem that it is made for, on one of AMD's GPUs. Forward
     /// kernels ignore splits, or refuse them, by the version of CK: they are not judged.
     #[inline]
-    pub(crate) fn refusal(&self, _: Option<&ProductLimits>, problem: &ConvProblem) -> Option<Refusal> {
+    fn refusal(&self, _: Option<&ProductLimits>, problem: &ConvProblem) -> Option<Refusal> {
         let needs_1x1 = self.explicit_gemm && self.direction != Direction::BwdData;
         if needs_1x1 && self.specialization != Specialization::Filter1x1Stride1Pad0 {
             return Some(Refusal::ExplicitGemm);
@@ -26,6 +28,21 @@ impl ConvKernel {
         self.refusal_of_channels(problem).or_else(|| self.refusal_of_split(problem))
     }
 
+    /// [`Refusal::Parts`], which holds on every GPU.
+    fn refusal_of_parts(&self, problem: &ConvProblem) -> Option<Refusal> {
+        let is_short = self.direction == Direction::BwdWeight
+            && problem.split_k > 1
+            && i64::from(problem.split_k) > self.steps(problem);
+        is_short.then_some(Refusal::Parts)
+    }
+
+    #[inline]
+    fn needs_scaled_instructions(&self) -> bool {
+        self.warp_tile.k >= 128 && self.dtype_in.bits() <= 8
+    }
+}
+
+impl ConvKernel {
     /// The widths that names leave out are not judged: kernels of such names were measured with any number of
     /// channels.
     fn refusal_of_channels(&self, problem: &ConvProblem) -> Option<Refusal> {
@@ -79,14 +96,6 @@ impl ConvKernel {
         }
         let of_a_part = (steps + parts - 1) / parts;
         (self.pipeline == Pipeline::CompV6 && of_a_part < 4).then_some(Refusal::FourSteps)
-    }
-
-    /// [`Refusal::Parts`], which holds on every GPU.
-    pub(crate) fn refusal_of_parts(&self, problem: &ConvProblem) -> Option<Refusal> {
-        let is_short = self.direction == Direction::BwdWeight
-            && problem.split_k > 1
-            && i64::from(problem.split_k) > self.steps(problem);
-        is_short.then_some(Refusal::Parts)
     }
 
     /// The steps along the reduction of backward weight.

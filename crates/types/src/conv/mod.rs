@@ -87,6 +87,10 @@ impl OperationProblem for ConvProblem {
     }
 
     #[inline]
+    fn assumed(&self) -> Self {
+        Self { ndim: self.ndim, pad_right: self.pad_left, ..Self::USUAL }
+    }
+
     fn dtype(&self) -> Dtype {
         self.dtype_in
     }

@@ -90,11 +90,6 @@ impl ConvProblem {
         POSITIONS.map(|index| values[index])
     }
 
-    /// The problem of which nothing is known but what its other fields follow from.
-    pub(crate) const fn assumed(&self) -> Self {
-        Self { ndim: self.ndim, pad_right: self.pad_left, ..Self::USUAL }
-    }
-
     /// Output extents, by floor division as the Python tools compute them; not positive when the dilated
     /// filter does not fit into the padded input. A stride of 0 gives an extent of 0.
     pub fn output(&self) -> [i64; 3] {

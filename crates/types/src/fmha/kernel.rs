@@ -2,7 +2,7 @@
 
 use super::{DTYPES, FmhaProblem, Unsupported, config_name};
 use crate::field::{self, InvalidField, Kind, Value, fields};
-use crate::limits::{Judged, ProductLimits, Refusal};
+use crate::limits::LimitedKernel;
 use crate::shape::Mnk;
 use crate::vocab::{
     Arch, Dtype, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline,
@@ -130,29 +130,16 @@ fields! {
     }
 }
 
+/// What an attention kernel needs of extents is part of [`FmhaKernel::matches_request`].
+impl LimitedKernel for FmhaKernel {
+    type Problem = FmhaProblem;
+}
+
 impl FmhaKernel {
     /// Whether the kernel breaks no rule for the problem: one that does computes something else
     /// ([`FmhaKernel::check`]).
     pub fn matches_request(&self, problem: &FmhaProblem) -> bool {
         self.check(problem).is_ok()
-    }
-
-    /// No refusal: what an attention kernel needs of extents is part of [`FmhaKernel::matches_request`].
-    #[allow(clippy::unused_self, reason = "one call for every operation")]
-    pub(crate) const fn refusal(&self, _: Option<&ProductLimits>, _: &FmhaProblem) -> Option<Refusal> {
-        None
-    }
-
-    /// How the kernel is judged.
-    #[allow(clippy::unused_self, reason = "one call for every operation")]
-    pub(crate) const fn judged(&self) -> Judged {
-        Judged::Never
-    }
-
-    /// Attention has no parts.
-    #[allow(clippy::unused_self, reason = "one call for every operation")]
-    pub(crate) const fn refusal_of_parts(&self, _: &FmhaProblem) -> Option<Refusal> {
-        None
     }
 
     /// Whether its type is the problem's.
@@ -173,13 +160,6 @@ impl FmhaKernel {
     /// See [`KernelKind::tile`](crate::kernel::KernelKind::tile).
     pub(crate) fn tile(&self) -> Mnk {
         Mnk::new(self.tile.m0.into(), self.tile.n0.into(), self.tile.k0.into())
-    }
-
-    /// Whether the kernel needs gfx950's and gfx1250's scaling instructions, or 128 elements of at most 8 bits at
-    /// once.
-    #[allow(clippy::unused_self, reason = "as kernels of other operations have it")]
-    pub(crate) const fn needs_scaled_instructions(&self) -> bool {
-        false
     }
 
     /// The value of `block_per_cu` of a kernel whose pipeline decides: -1 in eight bits.

@@ -101,6 +101,11 @@ impl OperationProblem for FmhaProblem {
     }
 
     #[inline]
+    fn assumed(&self) -> Self {
+        let Self { seqlen_q, nhead_q, hdim_q, .. } = *self;
+        Self { seqlen_k: seqlen_q, nhead_k: nhead_q, hdim_v: hdim_q, ..Self::USUAL }
+    }
+
     fn dtype(&self) -> Dtype {
         self.dtype
     }

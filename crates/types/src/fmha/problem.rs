@@ -150,12 +150,6 @@ impl FmhaProblem {
         Self { family, ..self }
     }
 
-    /// The problem of which only the sizes are known that a table always has.
-    pub(crate) const fn assumed(&self) -> Self {
-        let Self { seqlen_q, nhead_q, hdim_q, .. } = *self;
-        Self { seqlen_k: seqlen_q, nhead_k: nhead_q, hdim_v: hdim_q, ..Self::USUAL }
-    }
-
     /// Queries of the longest sequence.
     pub const fn longest_q(&self) -> i64 {
         if self.max_seqlen_q > 0 { self.max_seqlen_q } else { self.seqlen_q }

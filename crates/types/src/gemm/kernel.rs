@@ -130,14 +130,6 @@ impl GemmKernel {
         self.tile
     }
 
-    /// Whether the kernel needs gfx950's and gfx1250's scaling instructions, or 128 elements of at most 8 bits at
-    /// once.
-    pub(crate) fn needs_scaled_instructions(&self) -> bool {
-        self.variant.quant.is_some_and(|quant| quant.mode == QuantMode::Mx)
-            || self.pipeline == Pipeline::Microscale
-            || self.warp_tile.k >= 128 && self.dtype_a.bits() <= 8
-    }
-
     /// Checks the numbers.
     pub fn validate(&self) -> Result<(), InvalidField> {
         element("dtype_a", self.dtype_a)?;

@@ -6,7 +6,7 @@
 //! of a thread, as CK's code computes it from type, layout and tile.
 
 use super::{GemmKernel, GemmProblem};
-use crate::limits::{Access, Judged, K, M, N, ProductLimits, Refusal, Split, is_multiple};
+use crate::limits::{Access, Judged, K, LimitedKernel, M, N, ProductLimits, Refusal, Split, is_multiple};
 use crate::vocab::{Dtype, Epilogue, GemmLibrary, Major, Pipeline, QuantMode};
 
 impl GemmProblem {
@@ -21,12 +21,37 @@ impl GemmProblem {
     }
 }
 
-impl GemmKernel {
-    /// How the kernel is judged.
-    pub(crate) fn judged(&self) -> Judged {
+impl LimitedKernel for GemmKernel {
+    type Problem = GemmProblem;
+
+    fn judged(&self) -> Judged {
         Judged::By(self.product_limits())
     }
 
+    #[inline]
+    fn refusal(&self, limits: Option<&ProductLimits>, problem: &GemmProblem) -> Option<Refusal> {
+        match limits {
+            Some(limits) => problem.refusal(limits),
+            None => problem.refusal(&self.product_limits()),
+        }
+    }
+
+    /// [`Refusal::Parts`], which holds for every library and GPU.
+    fn refusal_of_parts(&self, problem: &GemmProblem) -> Option<Refusal> {
+        let (limits, parts) = (self.product_limits(), i64::from(problem.split_k.max(1)));
+        let is_short = |([_, _, depth], _): ([i64; 3], f64)| limits.has_fewer_parts(depth, parts);
+        problem.gemms().any(is_short).then_some(Refusal::Parts)
+    }
+
+    #[inline]
+    fn needs_scaled_instructions(&self) -> bool {
+        self.variant.quant.is_some_and(|quant| quant.mode == QuantMode::Mx)
+            || self.pipeline == Pipeline::Microscale
+            || self.warp_tile.k >= 128 && self.dtype_a.bits() <= 8
+    }
+}
+
+impl GemmKernel {
     fn product_limits(&self) -> ProductLimits {
         let Self { tile, warp_tile, layout, variant, .. } = self;
         let free = ProductLimits {
@@ -62,22 +87,6 @@ impl GemmKernel {
             ..free
         }
         .with_multiples()
-    }
-
-    /// Why the kernel is not launched for a problem, on one of AMD's GPUs; `limits` are its own.
-    #[inline]
-    pub(crate) fn refusal(&self, limits: Option<&ProductLimits>, problem: &GemmProblem) -> Option<Refusal> {
-        match limits {
-            Some(limits) => problem.refusal(limits),
-            None => problem.refusal(&self.product_limits()),
-        }
-    }
-
-    /// [`Refusal::Parts`], which holds for every library and GPU.
-    pub(crate) fn refusal_of_parts(&self, problem: &GemmProblem) -> Option<Refusal> {
-        let (limits, parts) = (self.product_limits(), i64::from(problem.split_k.max(1)));
-        let is_short = |([_, _, depth], _): ([i64; 3], f64)| limits.has_fewer_parts(depth, parts);
-        problem.gemms().any(is_short).then_some(Refusal::Parts)
     }
 
     /// Whether CK's universal kernel judges its arguments, rather than the quantised one.

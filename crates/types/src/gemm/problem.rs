@@ -54,12 +54,6 @@ impl GemmProblem {
         self
     }
 
-    /// The problem of which nothing is known.
-    #[allow(clippy::unused_self, reason = "one call for every operation")]
-    pub(crate) const fn assumed(&self) -> Self {
-        Self::USUAL
-    }
-
     /// Its GEMMs: extents, and how many of each.
     pub fn gemms(&self) -> impl Iterator<Item = ([i64; 3], f64)> + '_ {
         let listed = self.request.groups.as_slice();

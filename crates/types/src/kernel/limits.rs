@@ -2,7 +2,7 @@
 
 use super::{Kernel, KernelKind};
 use crate::each_operation;
-use crate::limits::{Judged, ProductLimits, Refusal};
+use crate::limits::{Judged, LimitedKernel, ProductLimits, Refusal};
 use crate::problem::{Checked, Problem};
 use crate::vocab::{Arch, GemmLibrary};
 

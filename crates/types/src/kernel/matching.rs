@@ -9,6 +9,7 @@
 use super::{Kernel, KernelKind};
 use crate::each_operation;
 use crate::field::{Field, position};
+use crate::limits::LimitedKernel;
 use crate::operation::Operation;
 use crate::problem::Problem;
 use crate::vocab::{Arch, Op};

@@ -2,7 +2,7 @@
 
 use super::{MoeProblem, name};
 use crate::field::{self, InvalidField, fields};
-use crate::limits::{Judged, ProductLimits, Refusal};
+use crate::limits::{Judged, LimitedKernel, ProductLimits, Refusal};
 use crate::shape::Mnk;
 use crate::valid::{MAX_KERNEL_EXTENT, MAX_SMALL, element};
 use crate::vocab::{Arch, Dtype, GemmLibrary, MoeActivation, MoeEpilogue, MoeQuant, MoeStage};
@@ -82,6 +82,30 @@ pub enum MoeMismatch {
     Activation(MoeActivation),
 }
 
+impl LimitedKernel for MoeKernel {
+    type Problem = MoeProblem;
+
+    fn judged(&self) -> Judged {
+        if self.library == GemmLibrary::Triton { Judged::Never } else { Judged::ByFields }
+    }
+
+    /// The refusal of extents by one of CK's kernels: they pad neither columns nor depth, and stage 1 has columns of
+    /// gate and up weights side by side. Triton's mask what their tiles do not divide.
+    fn refusal(&self, _: Option<&ProductLimits>, problem: &MoeProblem) -> Option<Refusal> {
+        if self.library == GemmLibrary::Triton {
+            return None;
+        }
+        let columns = if problem.stage == MoeStage::Two { problem.n } else { problem.n / 2 };
+        let is_cut = |extent: i64, tile: u32| extent % i64::from(tile.max(1)) != 0;
+        let cuts = [(columns, self.tile.n, Refusal::TilesOfN), (problem.k, self.tile.k, Refusal::StepsOfK)];
+        cuts.into_iter().find(|&(extent, tile, _)| is_cut(extent, tile)).map(|(.., refusal)| refusal)
+    }
+
+    fn needs_scaled_instructions(&self) -> bool {
+        self.quant == Some(MoeQuant::Mx)
+    }
+}
+
 impl MoeKernel {
     /// Whether it computes what the problem asks for: [`MoeKernel::mismatch`] has nothing to say.
     #[inline]
@@ -117,29 +141,6 @@ impl MoeKernel {
         self.activation.filter(|own| *own != problem.activation).map(MoeMismatch::Activation)
     }
 
-    /// The refusal of extents by one of CK's kernels: they pad neither columns nor depth, and stage 1 has columns of
-    /// gate and up weights side by side. Triton's mask what their tiles do not divide.
-    pub(crate) fn refusal(&self, _: Option<&ProductLimits>, problem: &MoeProblem) -> Option<Refusal> {
-        if self.library == GemmLibrary::Triton {
-            return None;
-        }
-        let columns = if problem.stage == MoeStage::Two { problem.n } else { problem.n / 2 };
-        let is_cut = |extent: i64, tile: u32| extent % i64::from(tile.max(1)) != 0;
-        let cuts = [(columns, self.tile.n, Refusal::TilesOfN), (problem.k, self.tile.k, Refusal::StepsOfK)];
-        cuts.into_iter().find(|&(extent, tile, _)| is_cut(extent, tile)).map(|(.., refusal)| refusal)
-    }
-
-    /// How the kernel is judged.
-    pub(crate) fn judged(&self) -> Judged {
-        if self.library == GemmLibrary::Triton { Judged::Never } else { Judged::ByFields }
-    }
-
-    /// Rows are not split into parts that a problem asks for.
-    #[allow(clippy::unused_self, reason = "one call for every operation")]
-    pub(crate) const fn refusal_of_parts(&self, _: &MoeProblem) -> Option<Refusal> {
-        None
-    }
-
     /// Whether its types are the problem's.
     pub fn matches_types(&self, problem: &MoeProblem) -> bool {
         (self.dtype_a, self.dtype_b) == (problem.dtype_a, problem.dtype_b)
@@ -153,12 +154,6 @@ impl MoeKernel {
     /// See [`KernelKind::tile`](crate::kernel::KernelKind::tile).
     pub(crate) const fn tile(&self) -> Mnk {
         self.tile
-    }
-
-    /// Whether the kernel needs gfx950's and gfx1250's scaling instructions, or 128 elements of at most 8 bits at
-    /// once.
-    pub(crate) fn needs_scaled_instructions(&self) -> bool {
-        self.quant == Some(MoeQuant::Mx)
     }
 
     /// Waves of a workgroup.

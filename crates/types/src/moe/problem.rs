@@ -83,12 +83,6 @@ impl MoeProblem {
         self.tokens.saturating_mul(self.topk)
     }
 
-    /// The problem of which nothing is known.
-    #[allow(clippy::unused_self, reason = "one call for every operation")]
-    pub(crate) const fn assumed(&self) -> Self {
-        Self::USUAL
-    }
-
     /// The products that are computed one after the other, each as a problem of one stage.
     pub fn stages(&self) -> impl Iterator<Item = Self> + use<> {
         let both = [Some(Self { stage: MoeStage::One, ..*self }), Some(self.second())];

@@ -4,23 +4,9 @@ use ck_select::directory::Target;
 use ck_select::features::{Engine, Extractor, Rules, Schema};
 use ck_select::hardware::Hardware;
 use ck_select::vocab::{Direction, Op};
-use ck_select_enumerate::rules::AiterRules;
 
 use super::training::{Common, Training};
 use crate::error::CliError;
-
-/// The features for winners: those that need no number of a word, because tables have kernels of pipelines
-/// that no trainer numbers, and not N and K, by which a forest would know its pairs by heart.
-const WINNER_FEATURES: [&str; 48] = [
-    "M", "integers", "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m",
-    "warp_tile_k", "pad_n", "pad_k", "num_warps", "tile_volume", "tile_mn", "lds_usage_estimate",
-    "num_tiles_m", "num_tiles_n", "num_tiles_k", "total_output_tiles", "tile_eff_m", "tile_eff_n",
-    "tile_eff_k", "overall_tile_efficiency", "cu_utilization", "needs_padding_m", "needs_padding_n",
-    "needs_padding_k", "pipeline_place", "scheduler_place", "epilogue_place", "quant_place", "block_per_cu",
-    "store_threads", "preshuffled", "batched", "row_scales", "repeat_m", "repeat_n", "shuffle_m",
-    "shuffle_n", "load_threads_a", "load_threads_b", "store_width", "rounds", "wave_quant_efficiency",
-    "cu_macs", "cu_bytes",
-];
 
 /// Features by the name of their engine, or by their own names.
 enum Features<'a> {
@@ -86,8 +72,8 @@ pub(super) fn extractor(
             (with_estimate.map_or(schema.clone(), |first| first.followed_by(schema)), rules)
         }
         Training::Winners { .. } => {
-            let is_of_aiters_op = op == AiterRules::OP;
-            let usual = if is_of_aiters_op { Features::Names(WINNER_FEATURES.to_vec()) } else { ranking() };
+            let usual =
+                Engine::winner_features(op).map_or_else(ranking, |names| Features::Names(names.to_vec()));
             let (schema, rules) = own(usual)?;
             (estimate("--prior")?.followed_by(schema), rules)
         }

@@ -162,7 +162,7 @@ pub struct FmhaShape {
 
 impl OperationEstimate for FmhaProblem {
     type Load = FmhaLoad;
-    const SURENESS: &'static [u8] = include_bytes!("../../sureness/estimate/fmha.json");
+    const SURENESS: Option<&'static [u8]> = Some(include_bytes!("../../sureness/estimate/fmha.json"));
 
     fn load(&self) -> FmhaLoad {
         FmhaLoad::new(self)

@@ -14,7 +14,8 @@ use crate::vocab::{Epilogue, GemmLayout, GemmLibrary, Major, QuantMode};
 
 impl OperationEstimate for GemmProblem {
     type Load = Load;
-    const SURENESS: &'static [u8] = include_bytes!("../../sureness/estimate/gemm_universal.json");
+    const SURENESS: Option<&'static [u8]> =
+        Some(include_bytes!("../../sureness/estimate/gemm_universal.json"));
 
     fn load(&self) -> Load {
         let GemmProblem { m, n, k, layout: GemmLayout { a, b, c }, request, .. } = *self;
