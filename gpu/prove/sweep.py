@@ -159,10 +159,7 @@ def judge(run: Run, family: Family) -> dict[str, Any]:
     machine, folder = run.needs("machine"), run.folder / family.name
     program, log = machine["ckselect_file"], folder / "others.csv"
     target = ["--arch", machine["target"], "--overwrite", "--output"]
-    # Problems of which no kernel has a time are none to adapt to.
-    timed = (row for row in csv.DictReader(log.read_text().splitlines()) if not row["error_msg"])
-    measured = len({row["problem_idx"] for row in timed})
-    tune = [program, "tune", "--simulate", log, "--measure", str(measured), *target, folder / "tuned"]
+    tune = [program, "tune", "--simulate", log, "--measure", "all", *target, folder / "tuned"]
     run.command(family.name, tune)
     run.command(family.name, [program, "train", "--data", log, "--folds", "1", *target, folder / "trained"])
     run.command(family.name, [program, "report", folder / "heldout.csv", log, "--output", folder / "sweep.html"])

@@ -252,7 +252,7 @@ fn a_model_goes_on_with_measurements() {
     // The model is of this device and direction now.
     let judged = folder.good("evaluate --model mine --data here.csv --format csv");
     assert!(judged.contains("efficiency,30,"), "{judged}");
-    // It also asks for extents, of which a problem may be out of range.
+    // The model also asks for extents, of which a problem may be out of range.
     let text = folder.read("mine/feature_spec.json");
     assert!(text.contains("\"est_over_least\"") && text.contains("\"staged_ratio\""), "{text}");
     folder.refuses(
@@ -593,6 +593,20 @@ fn a_signal_ends_the_measuring() {
     assert!(ended.code != Some(0) && ended.stderr.contains(expected), "{}", ended.stderr);
     folder.good(&stopped);
     assert_eq!(["0000", "0001", "0002"].map(|file| fakes.lines(&format!("stopped/{file}.csv"))), [60; 3]);
+}
+
+/// All problems of a sweep could be learned from by their number alone, and without it a simulation learns from 10.
+#[test]
+fn tune_learns_from_a_whole_sweep() {
+    let folder = trained();
+    folder.good("tune --arch gfx950 --model any --simulate here.csv --measure all --output whole");
+    assert_eq!(folder.read_json("whole/train_manifest.json")["unique_shapes"], 30);
+    folder.refuses(
+        "tune --arch gfx950 --model any --simulate here.csv --measure 31
+            2: --measure: found 31, expected at most 30, the number of problems that can be measured, or `all`
+        tune --arch gfx950 --model any --simulate here.csv --measure 0
+            2: expected at least 1, or all",
+    );
 }
 
 /// Constants that the data records are those that the model is served with.

@@ -1,9 +1,12 @@
 //! `ckselect tune --simulate --counts`: how good choices are after a given number of measured problems.
 
+use std::fmt::Display;
+
 use ck_select_train::{CurvePoint, Draw, Method, Simulation};
 
 use super::super::word;
 use super::Args;
+use super::count::ProblemCount;
 use super::recorded::{TuningData, base, medians, point};
 use crate::error::CliError;
 use crate::table::{Cell, ResultTable};
@@ -11,7 +14,7 @@ use crate::table::{Cell, ResultTable};
 /// Numbers of measured problems, besides all.
 const DEFAULT_COUNTS: [usize; 6] = [0, 5, 10, 20, 40, 80];
 
-pub(super) fn run(args: &Args, counts: &[String]) -> Result<(), CliError> {
+pub(super) fn run(args: &Args, counts: &[ProblemCount]) -> Result<(), CliError> {
     refuse_repeats("--params ways", &args.settings.methods)?;
     let methods = args.settings.methods.iter().map(|method| word(method)).collect::<Result<Vec<Method>, _>>();
     let methods = methods.map_err(|error| CliError::usage(format!("--params ways: {error}")))?;
@@ -44,7 +47,7 @@ pub(super) fn run(args: &Args, counts: &[String]) -> Result<(), CliError> {
     table(&points).print(args.format)
 }
 
-fn refuse_repeats(option: &str, words: &[String]) -> Result<(), CliError> {
+fn refuse_repeats(option: &str, words: &[impl PartialEq + Display]) -> Result<(), CliError> {
     if let Some((_, word)) = words.iter().enumerate().find(|(at, word)| words[..*at].contains(word)) {
         refuse!("{option}: found '{word}' twice, expected each once");
     }
@@ -52,21 +55,13 @@ fn refuse_repeats(option: &str, words: &[String]) -> Result<(), CliError> {
 }
 
 /// The numbers of problems to measure, of those that there are.
-fn numbers(counts: &[String], simulation: &Simulation<'_>) -> Result<Vec<usize>, CliError> {
+fn numbers(counts: &[ProblemCount], simulation: &Simulation<'_>) -> Result<Vec<usize>, CliError> {
     let available = simulation.problems();
     if counts.is_empty() {
         let all = simulation.can_hold_out().then_some(available);
         return Ok(DEFAULT_COUNTS.into_iter().filter(|count| *count < available).chain(all).collect());
     }
-    let number = |count: &String| match count.parse() {
-        Err(_) => Ok(available),
-        Ok(count) if count <= available => Ok(count),
-        Ok(count) => refuse!(
-            "--counts: found {count}, expected at most {available}, the number of problems that can be \
-             measured, or `all`"
-        ),
-    };
-    counts.iter().map(number).collect()
+    counts.iter().map(|count| count.number("--counts", available)).collect()
 }
 
 /// A row for each point.

@@ -13,7 +13,9 @@ use super::{Params, whole};
 #[cfg(feature = "train")]
 use crate::error::CliError;
 use crate::table::Format;
+use count::{ProblemCount, at_least_one};
 
+mod count;
 #[cfg(feature = "train")]
 mod curve;
 #[cfg(feature = "train")]
@@ -96,8 +98,8 @@ pub(crate) struct Args {
     budget: Option<Duration>,
     /// Measure this many problems. With a runner, rounded up to a multiple of five [default: 10 in a
     /// simulation, else until more change little]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    measure: Option<u32>,
+    #[arg(long, value_name = "COUNT|all", value_parser = at_least_one)]
+    measure: Option<ProblemCount>,
     /// Measure only the first COUNT kernels of each problem in the order of the universal model [default: 10,
     /// or a tenth of the pool if that is more, but 30 at most; in a simulation, all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
@@ -109,11 +111,10 @@ pub(crate) struct Args {
         value_name = "LIST",
         num_args = 0..=1,
         value_delimiter = ',',
-        value_parser = count,
         requires = "simulate",
         conflicts_with_all = ["measure", "output"]
     )]
-    counts: Option<Vec<String>>,
+    counts: Option<Vec<ProblemCount>>,
     #[command(flatten)]
     rows: WhereOption,
     /// seed=1 for the first problem and the training; draws=1 simulations, each with another seed, the last
@@ -174,24 +175,11 @@ impl Settings {
     }
 }
 
-/// A number of problems to measure, or `all`.
-fn count(word: &str) -> Result<String, String> {
-    if word != "all" && word.parse::<usize>().is_err() {
-        return Err("expected numbers of problems, or all".to_owned());
-    }
-    Ok(word.to_owned())
-}
-
 #[cfg(feature = "train")]
 impl Args {
     /// How many problems to measure, of those that there are.
     fn at_most(&self, available: usize) -> Result<Option<usize>, CliError> {
-        match self.measure.map(|count| count as usize) {
-            Some(count) if count > available => refuse!(
-                "--measure: found {count}, expected at most {available}, as many problems as there are"
-            ),
-            count => Ok(count),
-        }
+        self.measure.map(|count| count.number("--measure", available)).transpose()
     }
 
     /// The architecture, by default that of the recorded rows.

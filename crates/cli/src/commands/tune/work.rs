@@ -1,4 +1,4 @@
-//! What the folder of measurements records besides them: rows do not say on which architecture they were
+//! What the folder of measurements records besides rows, which do not say on which architecture they were
 //! measured.
 
 use std::fs;
