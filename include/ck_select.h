@@ -189,7 +189,7 @@ typedef struct {
  *  problem's own extents are then those of the one with the most work, or 1 as initialised. */
 typedef struct {
   const ck_gemm_group *items; /**< The GEMMs; NULL if it is no list. */
-  size_t count;               /**< Their number. */
+  size_t count;               /**< The number of GEMMs. */
   size_t item_size;           /**< `sizeof(ck_gemm_group)`; 0 if it is no list. */
 } ck_gemm_groups;
 
@@ -442,8 +442,8 @@ typedef struct {
   size_t struct_size;
   const char *name; /**< The kernel's name. */
   void *user;       /**< The `user` pointer of its hooks. */
-  size_t index;     /**< Its index in the order of registration, not counting removed kernels. */
-  int32_t priority; /**< The priority of its hooks. */
+  size_t index;     /**< The kernel's index in the order of registration, not counting removed kernels. */
+  int32_t priority; /**< The priority of the kernel's hooks. */
   int32_t reserved;
 } ck_kernel_info;
 
@@ -532,8 +532,8 @@ typedef struct {
 
 /** Stream-K settings of a convolution kernel. */
 typedef struct {
-  const char *reduction; /**< How it reduces its partial results: "none", "tree", "linear" or "atomic";
-                              NULL if it is not a stream-K kernel. */
+  const char *reduction; /**< How the kernel reduces its partial results: "none", "tree", "linear" or
+                              "atomic"; NULL if it is not a stream-K kernel. */
   int32_t persistent;    /**< Not 0: its workgroups stay resident. */
   int32_t reserved;
 } ck_stream_k;
@@ -737,15 +737,17 @@ typedef struct {
   size_t struct_size;
   const char *name;             /**< The kernel's name. */
   void *user;                   /**< The `user` pointer of its hooks. */
-  size_t index;                 /**< Its index among the registered kernels at the time of the call. */
+  size_t index;                 /**< The kernel's index among the registered kernels at the time of the
+                                     call. */
   int32_t split_k;              /**< The parts into which the reduction is split (CK's `k_batch`): the
                                      problem's, unless it is 0 there. 1 for attention. */
   int32_t reserved;
-  size_t rank;                  /**< Its rank in the order of the source, counted from 0. */
+  size_t rank;                  /**< The kernel's rank in the order of the source, counted from 0. */
   size_t unsupported;           /**< Number of kernels before it that do not support the problem. */
   double score;                 /**< The model's score in the unit of its target, usually TFLOPS; the
                                      estimate's time in microseconds; NaN from other sources. */
-  double measured_ms;           /**< Its measured time in milliseconds; NaN if it was not measured. */
+  double measured_ms;           /**< The kernel's measured time in milliseconds; NaN if it was not
+                                     measured. */
   uint64_t generation;          /**< The state that answered; see `ck_registry_generation`. */
   int32_t source;               /**< A `ck_source`: the source that chose it. */
   int32_t out_of_range;         /**< 1 if the problem is outside the model's training range, else 0. */
@@ -779,7 +781,7 @@ typedef struct {
   size_t struct_size;
   const char *name;        /**< The kernel's name. */
   void *user;              /**< The `user` pointer of its hooks. */
-  size_t index;            /**< Its index among the registered kernels. */
+  size_t index;            /**< The kernel's index among the registered kernels. */
   int32_t split_k;         /**< The parts of the reduction, as in `ck_selection`. */
   int32_t reserved;
   double score;            /**< The model's score, or the estimate's time in microseconds. */
@@ -983,7 +985,7 @@ ck_status ck_conv_kernel_desc_read_name(ck_conv_kernel_desc *desc, const char *n
 /** Adds the kernels of a JSON export of a CK registry, all or none. `hooks_of` is called for each kernel
  *  with its name (for a GEMM its identifier) and hooks to fill in: all bytes 0 except for `struct_size`
  *  and `priority` 1. It returns 0 to skip the kernel and anything else to add it; it must not use the
- *  registry. If it is NULL, all kernels are added, without callbacks. */
+ *  registry. If `hooks_of` is NULL, all kernels are added, without callbacks. */
 ck_status ck_registry_import_json(ck_registry *registry, const uint8_t *json, size_t len,
     int32_t (*hooks_of)(const char *name, ck_kernel_hooks *hooks, void *user), void *user);
 

@@ -56,7 +56,7 @@ typedef struct {
   const double *numbers;   /**< Floating-point cells; NaN is an absent cell. */
   const int32_t *codes;    /**< Indices into `words`; a negative index is an absent cell. */
   const char *words;       /**< The words that `codes` refers to: one text, in which each ends with NUL. */
-  size_t word_bytes;       /**< Its bytes, with every NUL. */
+  size_t word_bytes;       /**< The number of bytes in `words`, with every NUL. */
 } ck_column;
 
 #ifdef __cplusplus

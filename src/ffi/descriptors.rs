@@ -44,7 +44,7 @@ pub(super) trait Descriptor: Versioned {
     /// The kernel, with its words checked; the registry checks its numbers.
     ///
     /// # Safety
-    /// Its texts are NULL or NUL-terminated.
+    /// The descriptor's texts are NULL or NUL-terminated.
     unsafe fn kernel(&self) -> Result<NewKernel, Failure>;
 }
 

@@ -18,7 +18,7 @@ use crate::vocab::Op;
 /// Adds the kernels of a JSON export of a CK registry, all or none. `hooks_of` is called for each kernel with
 /// its name (for a GEMM its identifier) and hooks to fill in: all bytes 0 except for `struct_size` and
 /// `priority` 1. It returns 0 to skip the kernel and anything else to add it; it must not use the registry.
-/// If it is NULL, all kernels are added, without callbacks.
+/// If `hooks_of` is NULL, all kernels are added, without callbacks.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `json` points to `len` bytes; `hooks_of` is NULL or callable with

@@ -110,7 +110,7 @@ impl CkKernelHooks {
 /// The callbacks of a kernel.
 pub struct Callbacks {
     hooks: CkKernelHooks,
-    /// The kernel that they are of.
+    /// The kernel that the callbacks are of.
     kernel: Box<str>,
     /// Whether a registry has them, which releases them in the end.
     is_added: AtomicBool,
@@ -423,9 +423,9 @@ pub struct CkKernelInfo {
     pub name: *const c_char,
     /// The `user` pointer of its hooks.
     pub user: *mut c_void,
-    /// Its index in the order of registration, not counting removed kernels.
+    /// The kernel's index in the order of registration, not counting removed kernels.
     pub index: usize,
-    /// The priority of its hooks.
+    /// The priority of the kernel's hooks.
     pub priority: i32,
     /// 0.
     pub reserved: i32,

@@ -50,9 +50,9 @@ pub(super) trait FromC: AsC {
 /// The member of a C struct that a value is from, for errors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member<'a> {
-    /// Its name.
+    /// The member's name.
     pub(super) name: &'a str,
-    /// The fields of its record.
+    /// The fields of the member's record.
     pub(super) fields: &'static [Field],
     /// The status if the record cannot have the value.
     pub(super) status: CkStatus,
@@ -81,28 +81,28 @@ impl Member<'_> {
 /// A struct as the C header and the bindings declare it.
 #[derive(Debug)]
 pub struct CStruct {
-    /// Its Rust name.
+    /// The struct's Rust name.
     pub name: &'static str,
-    /// Its documentation.
+    /// The struct's documentation.
     pub doc: String,
-    /// Its size and alignment.
+    /// The struct's size and alignment.
     pub layout: [usize; 2],
-    /// Its fields.
+    /// The struct's fields.
     pub fields: Vec<CField>,
 }
 
 /// A member of such a struct.
 #[derive(Debug)]
 pub struct CField {
-    /// Its name.
+    /// The field's name.
     pub name: &'static str,
-    /// Its Rust type.
+    /// The field's Rust type.
     pub rust: &'static str,
-    /// Its documentation.
+    /// The field's documentation.
     pub doc: String,
     /// The field's offset in bytes.
     pub offset: usize,
-    /// Whether it is a field of the record; one that is nested has its own.
+    /// Whether the field is one of the record's; one that is nested has fields of its own.
     pub is_field: bool,
 }
 

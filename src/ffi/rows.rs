@@ -102,7 +102,7 @@ pub struct CkColumn {
     pub codes: *const i32,
     /// The words that `codes` refers to: one text, in which each ends with NUL.
     pub words: *const c_char,
-    /// Its bytes, with every NUL.
+    /// The number of bytes in `words`, with every NUL.
     pub word_bytes: usize,
 }
 

@@ -44,21 +44,21 @@ pub struct CkSelection {
     pub name: *const c_char,
     /// The `user` pointer of its hooks.
     pub user: *mut c_void,
-    /// Its index among the registered kernels at the time of the call.
+    /// The kernel's index among the registered kernels at the time of the call.
     pub index: usize,
     /// The parts into which the reduction is split (CK's `k_batch`): the problem's, unless it is 0 there. 1
     /// for attention.
     pub split_k: i32,
     /// 0.
     pub reserved: i32,
-    /// Its rank in the order of the source, counted from 0.
+    /// The kernel's rank in the order of the source, counted from 0.
     pub rank: usize,
     /// Number of kernels before it that do not support the problem.
     pub unsupported: usize,
     /// The model's score in the unit of its target, usually TFLOPS; the estimate's time in microseconds; NaN
     /// from other sources.
     pub score: f64,
-    /// Its measured time in milliseconds; NaN if it was not measured.
+    /// The kernel's measured time in milliseconds; NaN if it was not measured.
     pub measured_ms: f64,
     /// The state that answered; see `ck_registry_generation`.
     pub generation: u64,
@@ -110,7 +110,7 @@ pub struct CkRanked {
     pub name: *const c_char,
     /// The `user` pointer of its hooks.
     pub user: *mut c_void,
-    /// Its index among the registered kernels.
+    /// The kernel's index among the registered kernels.
     pub index: usize,
     /// The parts of the reduction, as in `ck_selection`.
     pub split_k: i32,
@@ -146,7 +146,7 @@ pub(super) trait AsProblem: Versioned {
     /// The problem, its words checked and the rest not yet.
     ///
     /// # Safety
-    /// Its addresses are what the struct's documentation says.
+    /// The struct's addresses are what its documentation says.
     unsafe fn problem(self) -> Result<Problem, Failure>;
 }
 

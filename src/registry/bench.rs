@@ -107,7 +107,7 @@ impl Bench {
         while let Some(holder) = &state.turn {
             let left = holder.left(self.began.elapsed());
             if left.is_zero() {
-                // Its kernels are not tried again: the fate of that search is unknown.
+                // The holder's kernels are not tried again: the fate of that search is unknown.
                 let attempt = holder.attempt;
                 state.fail(attempt);
                 state.turn = None;

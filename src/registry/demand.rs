@@ -87,7 +87,7 @@ pub(super) struct Unmeasured {
     pub(super) key: Key,
     /// Milliseconds of a run, as far as known.
     pub(super) run_ms: f64,
-    /// The share of them that such answers lose.
+    /// The share of a run's time that an unmeasured answer loses.
     pub(super) share: f64,
 }
 

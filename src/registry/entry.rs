@@ -120,12 +120,12 @@ impl<'r> Registered<'r> {
         &self.name.text
     }
 
-    /// Its name as a C string.
+    /// The kernel's name as a C string.
     pub fn c_name(&self) -> &'r CStr {
         &self.name.c
     }
 
-    /// Its user data.
+    /// The kernel's user data.
     pub const fn user(&self) -> UserData {
         self.user
     }
@@ -157,13 +157,13 @@ pub enum AddError {
 
 /// A kernel to be added by [`super::Registry::add_all`].
 pub struct NewKernel {
-    /// Its description and its name.
+    /// The kernel's description and name.
     pub kernel: Kernel,
-    /// Its rank among kernels if no better source answers.
+    /// The kernel's rank among kernels if no better source answers.
     pub priority: Priority,
     /// User data that is returned with selections.
     pub user: UserData,
-    /// Its callbacks.
+    /// The kernel's callbacks.
     pub hooks: Option<Box<dyn Hooks>>,
     /// Words of it that this library does not know, and which it does: no model and no estimate ranks the kernel, which
     /// comes after those that are ranked.
@@ -182,7 +182,7 @@ impl From<Kernel> for NewKernel {
 pub struct Entry {
     kernel: Arc<Kernel>,
     limits: Limits,
-    /// The number of its name.
+    /// The number of the kernel's name.
     number: NameIndex,
     priority: Priority,
     user: UserData,
@@ -228,22 +228,22 @@ impl Entry {
         &self.kernel
     }
 
-    /// Its name.
+    /// The kernel's name.
     pub fn name(&self) -> &str {
         &self.kernel.name
     }
 
-    /// Its rank if no better source answers.
+    /// The kernel's rank if no better source answers.
     pub const fn priority(&self) -> Priority {
         self.priority
     }
 
-    /// Its user data.
+    /// The kernel's user data.
     pub const fn user(&self) -> UserData {
         self.user
     }
 
-    /// The architecture that it was built for, if known.
+    /// The architecture that the kernel was built for, if known.
     pub fn arch(&self) -> Option<Arch> {
         self.kernel.kind.arch()
     }
@@ -258,8 +258,8 @@ impl Entry {
         self.unknown.is_none()
     }
 
-    /// Whether it computes the problem, in its types and layout, with its extents, on its architecture;
-    /// `supports` is not called.
+    /// Whether the kernel computes the problem, in the problem's types and layout, with its extents, on its
+    /// architecture; `supports` is not called.
     pub fn is_eligible(&self, problem: &Problem, arch: Option<Arch>) -> bool {
         self.runs_on(problem, arch)
             && self.kernel.matches_request(problem)
@@ -272,7 +272,7 @@ impl Entry {
         self.kernel.runs_on(problem.arch().or(arch))
     }
 
-    /// Whether its hooks support the problem; true without hooks.
+    /// Whether the kernel's hooks support the problem; true without hooks.
     pub fn supports(&self, problem: &Problem) -> bool {
         self.hooks.as_ref().is_none_or(|hooks| hooks.supports(problem))
     }
@@ -294,7 +294,7 @@ impl Entry {
         !self.is_ranked() || !self.kernel.kind.is_refused(&self.limits, problem, arch)
     }
 
-    /// Its owner's callbacks.
+    /// The callbacks of the kernel's owner.
     pub(super) fn hooks(&self) -> Option<&dyn Hooks> {
         self.hooks.as_deref()
     }

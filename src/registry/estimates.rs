@@ -56,7 +56,7 @@ impl Estimates {
             Self { kernels: Arc::clone(kernels), arch, ties: OnceLock::new(), devices: PerDevice::new(gpu) };
         if let Some(earlier) = earlier {
             for arch in earlier.devices.known() {
-                // Its device exists: the earlier state had it.
+                // The architecture's device exists: the earlier state had it.
                 let known =
                     earlier.device(arch).map(|known| known.kernels.changed_to(earlier.places_of(entries)));
                 let made = known.map(|kernels| PreparedEstimate { arch, kernels });

@@ -25,7 +25,7 @@ impl ModelName {
         NAMES.get(self.0 as usize).map_or(c"", CString::as_c_str)
     }
 
-    /// Its number, counted from 1: 0 stands for no name.
+    /// The name's number, counted from 1: 0 stands for no name.
     pub(super) const fn number(name: Option<Self>) -> u32 {
         match name {
             None => 0,

@@ -51,7 +51,7 @@ pub(super) struct Prepared {
     pub(super) estimates: Arc<Estimates>,
     /// The winners, or why they are unavailable.
     pub(super) winners: Result<Arc<Winners>, String>,
-    /// Their pool, so that another state with the same pool can reuse them.
+    /// The winners' pool, so that another state with the same pool can reuse them.
     pool: Option<PoolHash>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct PreparedModel {
     key: ModelKey,
     /// The GPU that it was prepared for, if it is not a profile.
     gpu: Option<GpuOverride>,
-    /// The kernels that it was prepared for.
+    /// The kernels that the model was prepared for.
     kernels: Arc<Kernels>,
     /// Why there is none, if the model can rank none of the kernels. States share it while kernels are only
     /// removed.
@@ -216,12 +216,12 @@ impl PreparedModel {
         Ranker::no_kernel_among(left.filter_map(|at| ranker.pool().get(at)), problem)
     }
 
-    /// Whether it ranks for any GPU, direction and type.
+    /// Whether the model ranks for any GPU, direction and type.
     pub(super) fn is_universal(&self) -> bool {
         self.model.is_universal()
     }
 
-    /// Whether it is for one architecture.
+    /// Whether the model is for one architecture.
     pub(super) fn is_of_one_arch(&self) -> bool {
         self.model.spec().arch.is_some()
     }

@@ -51,7 +51,7 @@ pub struct RankedKernel<'r> {
     pub loss: Option<f64>,
     /// Whether the previous or next kernel has the same score, so that the source does not distinguish them.
     pub tied: bool,
-    /// The parts of its pipeline and suffixes that no kernel measured for the model had, such as `compv5`.
+    /// The parts of the kernel's pipeline and suffixes that no kernel measured for the model had, such as `compv5`.
     pub unmeasured: String,
 }
 

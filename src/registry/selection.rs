@@ -32,7 +32,7 @@ ck_select_types::vocabulary! {
 pub struct Selection<'r> {
     /// The kernel.
     pub entry: Registered<'r>,
-    /// Its index in the registry at the time of the call.
+    /// The kernel's index in the registry at the time of the call.
     pub index: usize,
     /// The parts into which the reduction is split: the problem's, unless it leaves the choice. 1 for
     /// attention.
@@ -43,9 +43,9 @@ pub struct Selection<'r> {
     pub score: Option<f64>,
     /// How sure the choice is; `None` if nothing was learned about such choices, and from sources that measure.
     pub sure: Option<Sure>,
-    /// Its measured time; `None` if it was not measured.
+    /// The kernel's measured time; `None` if it was not measured.
     pub measured_ms: Option<f64>,
-    /// Its rank in the source's order, counted from 0.
+    /// The kernel's rank in the source's order, counted from 0.
     pub rank: usize,
     /// Number of kernels before it in that order that do not support the problem.
     pub unsupported: usize,
@@ -117,7 +117,7 @@ pub enum SelectError {
     Override {
         /// The name in the rule.
         kernel: String,
-        /// Why it cannot be taken.
+        /// Why the kernel cannot be taken.
         reason: &'static str,
     },
     /// No model is loaded for the problem.
@@ -137,7 +137,7 @@ pub enum SelectError {
     /// The kernel in question computes something else.
     #[error("kernel '{kernel}' is for another operation, direction, type, layout or architecture")]
     Mismatch {
-        /// Its name.
+        /// The kernel's name.
         kernel: String,
     },
     /// The model cannot rank the problem.

@@ -106,7 +106,7 @@ pub(super) struct Latest {
 impl Registry {
     /// An empty registry. The options' override file is read now.
     ///
-    /// When it measures, or needs the name of the device for the store, it uses the HIP runtime's current
+    /// When the registry measures, or needs the name of the device for the store, it uses the HIP runtime's current
     /// device at that moment.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         Self::with_slots(options, MeasuringSlots::default())

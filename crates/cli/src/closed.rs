@@ -22,7 +22,7 @@ extern "C" fn keep() {
     }
     let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDONLY, Mode::empty()) else { return };
     if std::os::fd::AsRawFd::as_raw_fd(&null) == 1 {
-        // It was opened as descriptor 1 and must stay open.
+        // `/dev/null` was opened as descriptor 1 and must stay open.
         std::mem::forget(null);
     } else {
         // If this fails, the output is lost as it would be without it.

@@ -22,9 +22,9 @@ pub(crate) struct Output {
 pub(crate) struct Screen {
     /// How many characters fit on a line; `None` means no limit, and nothing is cut.
     pub(crate) width: Option<usize>,
-    /// Whether it shows colours and bold text, and the user wants them.
+    /// Whether the reader shows colours and bold text, and the user wants them.
     pub(crate) styled: bool,
-    /// Whether it obeys control characters.
+    /// Whether the reader obeys control characters.
     pub(crate) is_terminal: bool,
 }
 
@@ -63,12 +63,12 @@ impl Output {
         }
     }
 
-    /// Its name in error messages.
+    /// The output's name in error messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The properties of its reader.
+    /// The properties of the output's reader.
     pub(crate) const fn screen(&self) -> Screen {
         self.screen
     }

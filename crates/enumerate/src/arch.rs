@@ -95,7 +95,7 @@ pub struct TraitRefusal {
 }
 
 impl TraitRefusal {
-    /// Whether it refuses this combination.
+    /// Whether the combination is refused.
     pub fn refuses(&self, pipeline: Pipeline, epilogue: Epilogue, scheduler: Scheduler) -> bool {
         self.pipelines.contains(&pipeline)
             && self.epilogues.contains(&epilogue)

@@ -55,7 +55,7 @@ pub struct Enumeration {
 /// A kernel that has a name but no descriptor, so that no pool can contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherKernel {
-    /// Its name in upstream's generator.
+    /// The kernel's name in upstream's generator.
     pub name: String,
     /// The kernel's kind.
     pub family: Family,

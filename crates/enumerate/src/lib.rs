@@ -13,7 +13,7 @@
 //! - [`export`]: files that CK's tools and pools read
 //! - [`shapes`]: problems that are worth measuring
 //!
-//! What an operation adds to these, and which of its kernels can be built (`valid`), is in a folder of its
+//! What an operation adds to the modules, and which of its kernels can be built (`valid`), is in a folder of its
 //! name. `docs/enumeration.md` explains which rule gives which count.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]

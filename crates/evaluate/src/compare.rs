@@ -24,7 +24,7 @@ impl Limits {
 /// A figure of both rankings, and whether the new one is good enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criterion {
-    /// Its name.
+    /// The figure's name.
     pub name: &'static str,
     /// The old ranking's value.
     pub old: f64,

@@ -141,7 +141,7 @@ fn end_present_strays() -> bool {
     let is_stray = |child: &Pid| !leaders.contains(child) && session(*child) != ours;
     let strays: Vec<Pid> = children().into_iter().filter(is_stray).collect();
     for &stray in &strays {
-        // It may have ended by itself. Nobody else reaps it, so the number still means the same process.
+        // The stray may have ended by itself. Nobody else reaps it, so the number still means the same process.
         let _ = rustix::process::kill_process(stray, Signal::KILL);
         let _ = rustix::process::waitpid(Some(stray), WaitOptions::NOHANG);
     }
@@ -190,7 +190,7 @@ pub fn serve(mut input: impl Read) {
         }
     }
     for group in groups {
-        // It may have ended by itself.
+        // The group may have ended by itself.
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
 }

@@ -47,7 +47,7 @@ impl Log {
         }
     }
 
-    /// Whether it is empty, without even a header.
+    /// Whether the log is empty, without even a header.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -14,7 +14,7 @@ use crate::error::{MeasureError, at};
 /// A problem as a file specifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestedProblem {
-    /// Its number in the log: the file's `problem_idx`, else its index among the file's distinct problems.
+    /// The problem's number in the log: the file's `problem_idx`, else its index among the file's distinct problems.
     pub idx: u64,
     /// The problem; what the file does not specify has upstream's defaults.
     pub problem: Problem,

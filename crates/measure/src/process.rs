@@ -35,11 +35,11 @@ pub enum ProcessEnd {
 /// An ended process and the last part of its output.
 #[derive(Debug)]
 pub struct ProcessOutput {
-    /// How it ended.
+    /// How the process ended.
     pub ended: ProcessEnd,
-    /// The end of its standard output.
+    /// The end of the process's standard output.
     pub stdout: Vec<u8>,
-    /// The end of its standard error.
+    /// The end of the process's standard error.
     pub stderr: Vec<u8>,
 }
 
@@ -228,7 +228,7 @@ impl<'g> Process<'g> {
                     Ok(written) => drop(self.to_send.drain(..written)),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    // It does not read its input; how it ends will tell why.
+                    // The process does not read its input; how it ends will tell why.
                     Err(_) => self.to_send.clear(),
                 }
             }

@@ -40,7 +40,7 @@ impl Columns {
         Self { problem, has_rate: first.and_then(|problem| problem.bytes()).is_some() }
     }
 
-    /// Their names.
+    /// The columns' names.
     pub fn names(&self) -> Vec<&'static str> {
         let rate = self.has_rate.then_some("bandwidth_gb_s");
         let figures = ["latency_ms", "tflops"].into_iter().chain(rate).chain(["non_zero", "error_msg"]);
@@ -100,11 +100,11 @@ pub struct LogRow {
     pub problem_idx: u64,
     /// The problem's cells, as `name=value` pairs.
     pub problem: String,
-    /// Its time, if it has one.
+    /// The row's time, if it has one.
     pub latency_ms: Option<f64>,
-    /// Its speed; 0 without a time.
+    /// The row's speed; 0 without a time.
     pub tflops: f64,
-    /// Why it has no time; empty if it has one.
+    /// Why the row has no time; empty if it has one.
     pub error: String,
 }
 
@@ -117,7 +117,7 @@ impl LogRow {
         self.latency_ms.is_none() && self.word() == CUT_OFF
     }
 
-    /// Why it has no time, unless it was given up. A word from another version counts as `invalid`.
+    /// Why the row has no time, unless the kernel was given up. A word from another version counts as `invalid`.
     pub fn failure(&self) -> Option<FailureClass> {
         let failed = self.latency_ms.is_none() && !self.is_cut_off();
         failed.then(|| self.word().parse().unwrap_or(FailureClass::Invalid))

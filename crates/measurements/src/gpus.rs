@@ -8,7 +8,7 @@ use crate::sidecar::{Session, Sidecar};
 /// A GPU, and the first file that was measured on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileGpu {
-    /// Its name in the runtime.
+    /// The GPU's name in the runtime.
     pub gpu: String,
     /// The file.
     pub file: String,

@@ -44,7 +44,7 @@ impl Outcome {
         }
     }
 
-    /// Whether it has a time, but samples that vary by more than `max_cv`.
+    /// Whether the kernel has a time, but samples that vary by more than `max_cv`.
     pub fn is_unstable(&self, max_cv: f64) -> bool {
         self.measured().and_then(|measurement| measurement.cv).is_some_and(|cv| cv > max_cv)
     }
@@ -59,7 +59,7 @@ impl Outcome {
         self.measured().map(|measurement| measurement.latency_ms)
     }
 
-    /// Why it has no time, unless it was given up.
+    /// Why the kernel has no time, unless it was given up.
     pub fn failure(&self) -> Option<FailureClass> {
         if let Self::Failed(failure) = self { Some(failure.class) } else { None }
     }

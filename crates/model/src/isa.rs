@@ -30,7 +30,7 @@ pub(crate) fn has_avx2() -> bool {
         && is_x86_feature_detected!("popcnt")
 }
 
-/// Whether it also has AVX-512 F, VL, BW and DQ.
+/// Whether the CPU also has AVX-512 F, VL, BW and DQ.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn has_avx512() -> bool {

@@ -12,7 +12,7 @@ use crate::{Booster, Output, synthetic};
 
 /// The folder of the models.
 pub const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest");
-/// The table of their scores.
+/// The table of the models' scores.
 pub const SCORES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest_scores.txt");
 
 const ROWS: usize = 60;

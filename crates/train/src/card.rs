@@ -26,7 +26,7 @@ pub struct CardInputs {
     pub direction: Option<Direction>,
     /// The command that trains the same model again.
     pub command: String,
-    /// When it was trained, as `YYYY-MM-DDThh:mm:ss`.
+    /// When the model was trained, as `YYYY-MM-DDThh:mm:ss`.
     pub timestamp: String,
     /// The SHA-256 of each file of the data, in order.
     pub digests: Vec<String>,

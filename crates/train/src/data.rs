@@ -57,11 +57,11 @@ pub struct Item {
     pub problem: u32,
     /// The architecture on which it was measured, if the problem or the training names one.
     pub arch: Option<Arch>,
-    /// The file of its first row, counted from 0.
+    /// The file of the problem's first row, counted from 0.
     pub file: usize,
-    /// Its rows.
+    /// The problem's rows.
     pub span: Range<usize>,
-    /// Whether it is only trained on, never held out.
+    /// Whether the problem is only trained on, never held out.
     pub only_trains: bool,
 }
 

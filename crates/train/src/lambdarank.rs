@@ -119,7 +119,7 @@ impl Lambdarank {
             for other in others {
                 let sign = if one.label > other.label { 1.0 } else { -1.0 };
                 let difference = sign * (one.score - other.score);
-                // What it would cost to swap the two.
+                // What swapping the two would cost.
                 let mut cost =
                     (one.label - other.label).abs() * (one.discount - other.discount).abs() * scale;
                 if !are_equal {

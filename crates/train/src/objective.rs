@@ -55,7 +55,7 @@ impl Objective {
         }
     }
 
-    /// Whether its derivatives are computed here.
+    /// Whether the objective's derivatives are computed here.
     pub(super) const fn is_custom(self) -> bool {
         matches!(self, Self::Listwise | Self::Lambdarank)
     }

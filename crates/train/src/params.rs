@@ -138,7 +138,7 @@ impl Params {
         KNOWN.iter().find(|known| known.1 == name).map_or(name, |known| known.0)
     }
 
-    /// These parameters with defaults for the largest number of kernels of a problem, where none was set. In pools of
+    /// The parameters with defaults for the largest number of kernels of a problem, where none was set. In pools of
     /// hundreds, pairs below the first few places teach nothing, and half as many trees, of twice the step, are as
     /// good (docs/results.md); they are nearly all of the work.
     pub(super) fn for_pool(mut self, objective: Objective, kernels: usize) -> Self {
@@ -208,7 +208,7 @@ impl Params {
         self.trees().min(most.max(1.0) as usize)
     }
 
-    /// These parameters with a different number of trees.
+    /// The parameters with a different number of trees.
     pub fn with_trees(self, trees: usize) -> Self {
         self.with(&[("n_estimators", trees as f64)])
     }
@@ -255,7 +255,7 @@ impl Params {
         self.values.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
     }
 
-    /// These parameters, with `values` in place of their own.
+    /// The parameters, with `values` in place of their own.
     pub(super) fn with(mut self, values: &[(&str, f64)]) -> Self {
         for &(name, value) in values {
             self.put(name, value);

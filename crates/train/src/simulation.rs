@@ -86,7 +86,7 @@ impl Method {
 /// One draw of problems, and its results.
 #[derive(Debug, Clone)]
 pub struct Draw {
-    /// The seed of its first problem.
+    /// The seed of the draw's first problem.
     pub seed: u64,
     /// Measured problems, as indices into [`Measurements::problems`], in their order.
     pub measured: Vec<u32>,

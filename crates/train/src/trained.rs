@@ -15,7 +15,7 @@ pub struct TrainedForest {
     pub forest: TextForest,
     /// The results of cross-validation.
     pub validation: Validation,
-    /// The rows that it was trained on.
+    /// The rows that the forest was trained on.
     pub data: TrainingData,
     /// The weight of the estimate in selections, for a universal model.
     pub prior: Option<f64>,

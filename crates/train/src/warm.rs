@@ -30,7 +30,7 @@ use ck_select_model::directory::forest_text;
 #[derive(Debug, Clone)]
 pub struct WarmStart {
     name: String,
-    /// The path of its spec, for messages.
+    /// The path of the model's spec, for messages.
     spec_file: String,
     spec: FeatureSpec,
     forests: Vec<(Target, TextForest)>,
@@ -73,7 +73,7 @@ impl WarmStart {
         Ok(Self { spec_file: format!("{name}: {}", FeatureSpec::FILE), name, spec, forests, manifest: None })
     }
 
-    /// Its directory, or `embedded:NAME`.
+    /// The model's directory, or `embedded:NAME`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -83,7 +83,7 @@ impl WarmStart {
         &self.spec.extractor
     }
 
-    /// The architectures of its measurements; none if its spec does not record them.
+    /// The architectures of the model's measurements; none if its spec does not record them.
     pub fn archs(&self) -> impl Iterator<Item = Arch> {
         self.spec.trained_on.iter().flat_map(TrainedOn::archs)
     }

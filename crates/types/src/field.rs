@@ -24,19 +24,19 @@ pub const MAX_EXTENT: i64 = i32::MAX as i64;
 /// A field as text, tables and messages know it.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
-    /// The member of its record; a member of several parts has a field for each.
+    /// The member of the field's record; a member of several parts has a field for each part.
     pub member: &'static str,
-    /// Its name.
+    /// The field's name.
     pub name: &'static str,
     /// Other names that are read and never printed.
     pub aliases: &'static [&'static str],
-    /// How its number is written.
+    /// How the field's number is written.
     pub kind: Kind,
     /// The smallest number that is valid.
     pub least: i64,
     /// The largest.
     pub most: i64,
-    /// The numbers that its type can hold.
+    /// The numbers that the field's type can hold.
     pub(crate) range: [i64; 2],
     /// Whether text leaves it out where it has its default.
     pub omitted: bool,
@@ -69,7 +69,7 @@ impl Field {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    /// Whether it is a number that can be larger or smaller.
+    /// Whether the field is a number that can be larger or smaller.
     pub const fn is_number(&self) -> bool {
         matches!(self.kind, Kind::Number | Kind::Flag)
     }
@@ -180,14 +180,14 @@ pub struct Vocabulary {
 pub trait Value: Copy {
     /// The number of fields that tables and text have for the value: three for axes.
     const PARTS: usize = 1;
-    /// How they are written: all alike, or each in its own way.
+    /// How the value's fields are written: all alike, or each in its own way.
     const KINDS: &'static [Kind];
     /// How many bits distinguish all valid values, shifted by one where -1 is valid.
     const BITS: usize;
     /// The smallest and the largest number that it can hold.
     const RANGE: [i64; 2] = [i64::MIN, i64::MAX];
 
-    /// Its numbers.
+    /// The value's numbers.
     fn write(self, parts: &mut [i64]);
 
     /// The value of such numbers, all of [`Value::RANGE`].
@@ -310,7 +310,7 @@ impl Value for Mnk {
 
 /// A value of plain fields, declared by `fields!`.
 pub trait Record: Sized {
-    /// Its fields, in the order of text.
+    /// The record's fields, in the order of text.
     const FIELDS: &'static [Field];
     /// The record of a text without any field, as far as fields have defaults.
     const USUAL: Self;

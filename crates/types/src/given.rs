@@ -91,8 +91,8 @@ impl FieldName {
         R::FIELDS.iter().enumerate().flat_map(of)
     }
 
-    /// The names of these columns: a list for each field, by a name of which it is known first. The first in
-    /// a list takes precedence.
+    /// The names of columns: a list for each field, which begins with a name by which the field is known. The first
+    /// in a list takes precedence.
     pub fn of_columns<R: Record>(columns: &'static [&'static [&'static str]]) -> impl Iterator<Item = Self> {
         columns.iter().flat_map(|names| {
             let position = names.first().and_then(|first| field::position(R::FIELDS, first));

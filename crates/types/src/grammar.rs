@@ -107,7 +107,7 @@ impl Part {
         }
     }
 
-    /// Its name in messages that say that it is missing.
+    /// The part's name in messages that say that it is missing.
     fn expected(&self) -> String {
         match (self.what, self.form) {
             (Some(what), _) => what.to_owned(),

@@ -64,7 +64,7 @@ impl Groups {
         self.list.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// Whether it is empty, so that the problem is not a list.
+    /// Whether the list is empty, so that the problem is not a list.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

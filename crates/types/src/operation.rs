@@ -90,7 +90,7 @@ pub trait OperationProblem: Record + Copy {
         self
     }
 
-    /// Whether its fields are all that it is.
+    /// Whether the problem consists of its fields alone.
     #[inline]
     fn has_fields_only(&self) -> bool {
         true
@@ -174,9 +174,9 @@ pub trait OperationValue<E>: Into<E> {
 pub struct Operation {
     /// The noun for the operation's kernels in messages.
     pub noun: &'static str,
-    /// The fields of its problems, in the order of text; the architecture is none of them.
+    /// The fields of the operation's problems, in the order of text; the architecture is none of them.
     pub problem: &'static [Field],
-    /// The fields of its kernels.
+    /// The fields of the operation's kernels.
     pub kernel: &'static [Field],
     /// The fields without which a table has no problem of it.
     pub required: &'static [&'static str],
@@ -193,9 +193,9 @@ pub struct Operation {
     pub dtype_fields: &'static [&'static str],
     /// The element type where none is given.
     pub dtype: Dtype,
-    /// The types that its problems and kernels may have.
+    /// The types that the operation's problems and kernels may have.
     pub dtypes: &'static [Dtype],
-    /// Whether its features distinguish the types, so that one model serves several.
+    /// Whether the operation's features distinguish the types, so that one model serves several.
     pub has_dtype_features: bool,
     /// Whether names of its kernels tell all their types and the layout.
     pub names_tell_types: bool,

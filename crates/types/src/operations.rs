@@ -199,7 +199,7 @@ impl Operation {
         crate::each_operation!(op, Own => Own::has_column(required, has))
     }
 
-    /// The first of these columns that a table does not have.
+    /// The first of the columns that problems of an operation need and a table does not have.
     pub fn missing_column(op: Op, has: &dyn Fn(&str) -> bool) -> Option<&'static str> {
         Self::get(op).required.iter().find(|name| !Self::has_column(op, name, has)).copied()
     }

@@ -25,9 +25,9 @@ pub enum Cells<'a> {
 /// A named column.
 #[derive(Debug, Clone)]
 pub struct Column<'a> {
-    /// Its name.
+    /// The column's name.
     pub name: &'a str,
-    /// Its cells.
+    /// The column's cells.
     pub cells: Cells<'a>,
 }
 

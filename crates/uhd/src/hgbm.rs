@@ -26,7 +26,7 @@ pub enum Node {
 pub struct Split {
     /// The feature, as an index into a row.
     pub feature: u32,
-    /// The number that its value is compared with; finite.
+    /// The number that the feature's value is compared with; finite.
     pub threshold: f64,
     /// Whether only smaller values go left; otherwise equal ones do, too.
     pub less: bool,

@@ -39,7 +39,7 @@ conv_kernel! {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkStreamK {
-    /// How it reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is not a stream-K
+    /// How the kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is not a stream-K
     /// kernel.
     pub reduction: *const c_char,
     /// Not 0: its workgroups stay resident.

@@ -41,7 +41,7 @@ const _: () = {
 pub struct CkGemmGroups {
     /// The GEMMs; NULL if it is no list.
     pub items: *const CkGemmGroup,
-    /// Their number.
+    /// The number of GEMMs.
     pub count: usize,
     /// `sizeof(ck_gemm_group)`; 0 if it is no list.
     pub item_size: usize,

@@ -361,7 +361,7 @@ fn threads_share_a_registry() {
     });
 }
 
-/// What they said began with 0 whatever the field accepts.
+/// Messages about numbers that no field holds began with 0 whatever the field accepts.
 #[test]
 fn numbers_that_no_field_holds_are_told_its_bounds() {
     let registry = Owned::new();

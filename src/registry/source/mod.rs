@@ -19,7 +19,7 @@ impl<'r> Call<'r, '_> {
 }
 
 impl Source {
-    /// Its answer.
+    /// The source's answer.
     pub(super) fn answer<'r>(self, call: Call<'r, '_>) -> Answer<'r> {
         match self {
             Self::Override => r#override::answer(call),
@@ -32,7 +32,7 @@ impl Source {
         }
     }
 
-    /// Its answer in words, or why it has none.
+    /// The source's answer in words, or why it has none.
     pub(super) fn explain(self, call: Call<'_, '_>) -> String {
         match self {
             Self::Override => r#override::explain(call),
@@ -44,7 +44,7 @@ impl Source {
         }
     }
 
-    /// Why it left the problem to a later source.
+    /// Why the source left the problem to a later one.
     pub(super) fn why_not(self, call: Call<'_, '_>) -> String {
         match self {
             Self::Override | Self::Store | Self::Search => self.explain(call),

@@ -69,8 +69,8 @@ macro_rules! functions {
             /// The functions that this library is linked with; the optional ones from the loaded libraries.
             #[cfg(feature = "hip-link")]
             pub(super) fn linked(loaded: &Library) -> Self {
-                // Its build script names the library to the linker; see above why its declarations are not
-                // used.
+                // The build script of hip-runtime-sys names the library to the linker; see above why its
+                // declarations are not used.
                 use hip_runtime_sys as _;
 
                 unsafe extern "C" {

@@ -22,7 +22,7 @@ pub enum HipError {
     MissingSymbol {
         /// The name or path under which the library was found.
         library: String,
-        /// The function that it lacks.
+        /// The function that the library lacks.
         symbol: &'static str,
     },
     /// The runtime is older than version 5, which numbers queries differently.
@@ -34,7 +34,7 @@ pub enum HipError {
     TooOld {
         /// The name or path under which the library was found.
         library: String,
-        /// Its version: major * 10 000 000 + minor * 100 000 + patch.
+        /// The runtime's version: major * 10 000 000 + minor * 100 000 + patch.
         version: u32,
     },
     /// The runtime works and finds no device.
@@ -58,7 +58,7 @@ pub enum HipError {
 /// A library that could not be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
-    /// Its name or path.
+    /// The library's name or path.
     pub library: String,
     /// The system loader's message.
     pub reason: String,

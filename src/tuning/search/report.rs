@@ -17,7 +17,7 @@ pub struct SearchReport {
     pub tried: usize,
     /// Time that the search took.
     pub elapsed: Duration,
-    /// Why it ended.
+    /// Why the search ended.
     pub end: End,
 }
 
@@ -35,7 +35,7 @@ pub struct Entry {
 pub struct Winner {
     /// The index that the caller gave the candidate.
     pub index: usize,
-    /// Its median in milliseconds.
+    /// The candidate's median in milliseconds.
     pub median_ms: f64,
 }
 
@@ -47,18 +47,18 @@ pub enum Verdict {
     Measured {
         /// Median of the timings in milliseconds.
         median_ms: f64,
-        /// Their coefficient of variation; `None` for a single one.
+        /// Coefficient of variation of the timings; `None` for a single one.
         cv: Option<f64>,
         /// Number of timings; fewer than requested if the budget ended.
         repeats: u32,
-        /// Whether their spread exceeds the limit of the options.
+        /// Whether the spread of the timings exceeds the limit of the options.
         unstable: bool,
     },
     /// The kernel could not be run or timed; the device still works.
     Failed(Failure),
     /// The kernel was abandoned because it was many times slower than the best before it.
     CutOff {
-        /// The fastest of its runs so far, in milliseconds.
+        /// The fastest of the kernel's runs so far, in milliseconds.
         fastest_ms: f64,
     },
     /// The kernel did not finish in time, and the search ended.
@@ -78,10 +78,10 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// Its callback failed with this code.
+    /// The candidate's callback failed with this code.
     #[error("its callback failed with {0}")]
     Callback(ErrorCode),
-    /// Its callback reported a launch but left an error behind.
+    /// The candidate's callback reported a launch but left an error behind.
     #[error("its launch left {0} behind")]
     Launch(ErrorCode),
     /// The device refused a call while it was timed.

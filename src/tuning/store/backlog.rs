@@ -29,7 +29,7 @@ impl Backlog {
         StoreStatus { waiting: self.waiting.len(), reason }
     }
 
-    /// Whether it is too early to try again.
+    /// Whether the store is still left alone after a failure.
     pub(super) fn is_paused(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| Instant::now() < trouble.again)
     }

@@ -130,7 +130,7 @@ impl Store {
         Self { file: Some(Arc::new(Mutex::new(StoreFile::new(path, mode, wait)))) }
     }
 
-    /// Whether it is the store that [`Store::at`] would give.
+    /// Whether the store is the one that [`Store::at`] would give.
     pub(crate) fn is_at(&self, path: &Path, mode: Mode) -> bool {
         self.file().map(lock).is_some_and(|file| file.path == path && file.mode == mode)
     }

@@ -25,7 +25,7 @@ use crate::vocab::Arch;
 pub struct PoolHash(u128);
 
 impl PoolHash {
-    /// The hash of these kernel names. A registry adds the fields of kernels whose names do not tell them.
+    /// The hash of kernel names. A registry adds the fields of kernels whose names do not tell them.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut names: Vec<&str> = names.into_iter().collect();
         names.sort_unstable();

@@ -23,7 +23,7 @@ pub struct Winner {
     pub repeats: u32,
     /// How many kernels were tried.
     pub candidates: u32,
-    /// When it was measured, in seconds since 1970.
+    /// When the winner was measured, in seconds since 1970.
     pub measured_at: u64,
     /// The kind of measurement that the winner comes from.
     pub source: WinnerSource,

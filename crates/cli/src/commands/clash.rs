@@ -32,7 +32,7 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
     let mut named = Vec::new();
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
-        // It is read before its own directory is replaced, which needs --overwrite.
+        // A warm start is read before its own directory is replaced, which needs --overwrite.
         if id == "warm_start" {
             continue;
         }
@@ -52,7 +52,7 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
     }
     refuse_repeats(&named)?;
     refuse(&named)?;
-    // These create missing parent folders, and check their output themselves.
+    // The following commands create missing parent folders, and check their output themselves.
     if ["convert", "import", "pack", "train", "tune"].contains(&command.get_name()) {
         named.retain(|one| one.option != "--output");
     }

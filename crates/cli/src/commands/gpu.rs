@@ -23,7 +23,7 @@ pub(crate) struct Gpu {
     pub(crate) arch: Option<Arch>,
     /// The product that names it.
     product: Option<&'static Product>,
-    /// Its compute units.
+    /// The product's compute units.
     product_units: Option<i64>,
     file: Option<PathBuf>,
 }
@@ -194,7 +194,7 @@ impl Gpu {
         if named { Ok(()) } else { Err(no_gpu("a universal model")) }
     }
 
-    /// Whether it is more than an architecture: a product or a file, whose constants count before others.
+    /// Whether the GPU is more than an architecture: a product or a file, whose constants count before others.
     #[cfg(feature = "offline")]
     pub(crate) const fn is_described(&self) -> bool {
         self.file.is_some() || self.product_units.is_some()

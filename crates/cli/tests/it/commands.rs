@@ -234,7 +234,7 @@ fn a_packed_model_is_the_model() {
     };
     assert_eq!(rank("@deep/packed"), rank(SHIPPED));
     folder.refuses(&format!("dev pack --model {SHIPPED} --output @deep/packed\n1: already exists"));
-    // Its text can be recovered.
+    // The packed model's text can be recovered.
     folder.good("dev pack --model @deep/packed --output @again");
     assert_eq!(rank("@again"), rank(SHIPPED));
 }

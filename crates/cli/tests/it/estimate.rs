@@ -146,7 +146,7 @@ fn a_gpu_from_a_file_has_one_architecture() {
     for (column, value, message) in [
         ("arch,hw_gfx_name", "gfx950,gfx942", "hw_gfx_name: found gfx942, expected gfx950 as in arch"),
         ("arch,hw_lds_capacity", "gfx950,160", "hw_lds_capacity: found 160, expected a number from 1024 to"),
-        // It is the architecture of rows that have no other.
+        // `hw_gfx_name` is the architecture of rows that have no other.
         ("hw_gfx_name", "gfx942", "rows are of gfx942, not of gfx950"),
     ] {
         folder.write("rows.csv", format!("{header},{column}\n{row},{value}\n"));

@@ -327,7 +327,7 @@ fn mistakes_are_named() {
     ));
 }
 
-/// Such choices needed the number of a problem (062e9998).
+/// Choices for attention needed the number of a problem (062e9998).
 #[test]
 fn choices_for_attention_name_their_problem() {
     let folder = Folder::new();

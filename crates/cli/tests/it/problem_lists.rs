@@ -178,7 +178,7 @@ fn untuned_shapes_become_a_table_of_aiters() {
         folder.good(&format!("rank --model estimate --format aiter --pool {family} {options}"))
     };
     let tuned = table("a8w8_rowwise", "--arch @gpu.json --problems @log");
-    // What it writes, it reads: as problems, as a tuned table and as a pool, whose kernel has no time.
+    // What `rank` writes is read: as problems, as a tuned table and as a pool, whose kernel has no time.
     folder.write("tuned.csv", &tuned);
     assert_eq!(table("a8w8_rowwise", "--arch @gpu.json --problems @tuned.csv"), tuned);
     let judged = folder.good("evaluate --model estimate --winners @tuned.csv --pool a8w8_rowwise");
@@ -276,7 +276,7 @@ fn a_family_of_aiters_is_a_pool_of_every_command() {
     // Kernels of a family were none of those that had been measured (b103192d).
     folder.write("names.txt", folder.good("enumerate a8w8_rowwise --arch gfx950"));
     assert!(mean("a8w8_rowwise") > Some(0.5) && mean("a8w8_rowwise") == mean("@names.txt"));
-    // It measured for hours, and then said it (b103192d).
+    // `tune` measured for hours, and then said it (b103192d).
     #[cfg(feature = "train")]
     folder.refuses(
         "tune --arch gfx950 --pool a8w8_rowwise --problems @problems.csv --runner @none.so --work @work --output @tuned

@@ -127,7 +127,7 @@ mod trained {
         assert_eq!(judged_on(&format!("{BASE} --universal")), expected);
         let figures = figures(120);
         let figure = |name: &str| figures[name].as_f64().unwrap();
-        // Its choices lose nothing here, of which measurements cannot tell less than a thousandth.
+        // The model's choices lose nothing here, of which measurements cannot tell less than a thousandth.
         assert!((0.0005..0.01).contains(&figure("expected_loss_mean")), "{figures}");
         assert!((figure("loss_mean") + figure("efficiency_mean") - 1.0).abs() < 1e-9, "{figures}");
         assert_eq!(figures["loss_by_thirds"].as_array().unwrap().len(), 3);
@@ -229,7 +229,7 @@ mod trained {
         let rows = "--pool sweep.csv --problem C=64,K=64,Hi=28,Wi=28,Y=3,X=3 --format csv";
         let ranked = folder.good(&format!("rank --model both {rows}"));
         assert!(column(&ranked, "tflops").iter().all(|cell| cell.parse::<f64>().unwrap() > 0.0), "{ranked}");
-        // It serves what it was trained for, as a model of one architecture.
+        // The model serves what it was trained for, as a model of one architecture.
         folder.good("evaluate --model with --data sweep.csv");
         let card = folder.read("with/MODEL_CARD.md");
         assert!(card.contains("For gfx950 only, with the estimate as prior."), "{card}");

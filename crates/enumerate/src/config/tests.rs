@@ -98,7 +98,7 @@ fn every_mistake_is_named_with_its_place() {
             r#"{"ck_select": {"kernels": "ml_sweep"}, "tiles": 1}"#,
             "f.json, tiles: unknown key, expected one of: ck_select",
         ),
-        // It was read, and changed nothing.
+        // `num_d` was read, and changed nothing.
         (r#"{"ck_select": {"kernels": "ml_sweep", "num_d": 1}}"#, "f.json, ck_select.num_d: unknown key"),
         (r#"{"ck_select": {"kernels": "ranges"}}"#, "f.json, tile_config: found nothing, expected an object"),
     ] {

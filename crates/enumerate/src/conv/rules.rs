@@ -75,7 +75,7 @@ pub struct ThreadCoverage {
 pub struct PoolEntry {
     /// The pipeline.
     pub pipeline: Pipeline,
-    /// Its schedulers.
+    /// The pipeline's schedulers.
     pub schedulers: Vec<Scheduler>,
     /// Pairs of 0 or 1 for `_dsb` and `_si`.
     pub dsb_si: Vec<[u8; 2]>,

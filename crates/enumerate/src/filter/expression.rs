@@ -28,7 +28,7 @@ impl Value {
         Self::Number(flag as u8 as f64)
     }
 
-    /// Whether it counts as true: everything but `None`, zero and what is empty does.
+    /// Whether the value counts as true: everything but `None`, zero and what is empty does.
     pub fn truthy(&self) -> bool {
         match self {
             Self::None => false,
@@ -38,7 +38,7 @@ impl Value {
         }
     }
 
-    /// Its kind, as messages call it.
+    /// The value's kind, as messages call it.
     const fn kind(&self) -> &'static str {
         match self {
             Self::None => "None",
@@ -75,7 +75,7 @@ impl Expr {
         if others.is_empty() { first } else { Self::Series(level, Box::new(first), others) }
     }
 
-    /// Its value; `field` returns the value of the field with an index.
+    /// The expression's value; `field` returns the value of the field with an index.
     pub(super) fn value(&self, field: &dyn Fn(usize) -> Value) -> Result<Value, FilterError> {
         let (level, first, others) = match self {
             Self::Literal(value) => return Ok(value.clone()),

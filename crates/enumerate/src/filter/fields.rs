@@ -68,7 +68,7 @@ pub fn fields(op: Op) -> Vec<FilterField> {
 }
 
 impl FilterField {
-    /// Its value for a kernel with these numbers.
+    /// The field's value for a kernel with these numbers.
     pub(super) fn value(&self, kernel: &Kernel, values: &[i64; MOST_FIELDS]) -> Value {
         match self.source {
             ValueSource::Name => Value::text(&kernel.name),

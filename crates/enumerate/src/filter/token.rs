@@ -6,7 +6,7 @@ use super::FilterError;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token<'a> {
     pub(super) text: &'a str,
-    /// The position of its first byte.
+    /// The position of the token's first byte.
     pub(super) at: usize,
 }
 

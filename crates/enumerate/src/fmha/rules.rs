@@ -100,11 +100,11 @@ pub struct FmhaNarrow {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FmhaTileRule {
-    /// Its types.
+    /// The tile's types.
     pub dtypes: Vec<Dtype>,
     /// Head sizes: elements of a query and of a value.
     pub hdims: [u16; 2],
-    /// Its six numbers.
+    /// The tile's six numbers.
     pub tile: [u16; 6],
     /// Waves along queries.
     pub waves: u8,
@@ -112,11 +112,11 @@ pub struct FmhaTileRule {
     pub warp: [u16; 3],
     /// The instruction of the second product, if different.
     pub warp1: Option<[u16; 3]>,
-    /// Its architectures; `None` for all.
+    /// The tile's architectures; `None` for all.
     pub archs: Option<Vec<String>>,
     /// Workgroups per compute unit; `None` if the pipeline decides.
     pub block_per_cu: Option<u8>,
-    /// Whether it is only for tuning.
+    /// Whether the tile is only for tuning.
     #[serde(default)]
     pub tuning: bool,
 }
@@ -156,18 +156,18 @@ pub struct FmhaFeatures {
 /// A pipeline with its paddings, for kernels with some features.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct FmhaSpec {
-    /// Its architectures; `None` for all.
+    /// The pipeline's architectures; `None` for all.
     pub archs: Option<Vec<String>>,
     /// Head sizes that it excludes.
     #[serde(default)]
     pub not_hdims: Vec<[u16; 2]>,
-    /// Its builds; `None` for all.
+    /// The pipeline's builds; `None` for all.
     pub receipts: Option<Vec<u32>>,
     /// The pipeline.
     pub pipeline: FmhaPipeline,
     /// Four letters each, `t` for padding: queries, keys, elements of queries, elements of values.
     pub pads: Vec<String>,
-    /// Its features.
+    /// The kernels' features.
     #[serde(flatten)]
     pub features: FmhaFeatures,
 }
@@ -176,7 +176,7 @@ pub struct FmhaSpec {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FmhaTileTest {
-    /// The pipelines that it applies to.
+    /// The pipelines that the condition applies to.
     pub pipelines: Vec<FmhaPipeline>,
     /// The head sizes that it applies to; `None` for all.
     pub hdims: Option<Vec<[u16; 2]>>,
@@ -197,7 +197,7 @@ pub struct FmhaTileTest {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FmhaV3 {
-    /// Its architectures.
+    /// The tile's architectures.
     pub archs: Vec<String>,
     /// The pipeline.
     pub pipeline: FmhaPipeline,
@@ -233,7 +233,7 @@ impl FmhaSweep {
 }
 
 impl FmhaSpec {
-    /// Whether it applies to a kernel with these features on an architecture, in a build.
+    /// Whether the pipeline applies to a kernel with these features on an architecture, in a build.
     pub fn is_for(&self, kernel: &FmhaKernel, arch: &str, receipt: u32) -> bool {
         admits(self.archs.as_deref(), arch)
             && admits(self.receipts.as_deref(), &receipt)

@@ -43,7 +43,7 @@ pub struct AiterList {
 }
 
 impl AiterRules {
-    /// The operation of its families.
+    /// The operation of AITER's families.
     pub const OP: Op = Op::Gemm;
 
     /// The kernels of a family, each with its number in the tuner's list: a kernel with several numbers is

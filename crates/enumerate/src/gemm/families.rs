@@ -51,7 +51,7 @@ pub struct FamilyRules {
     pub dtypes: Option<Vec<Dtype>>,
     /// Memory orders; `None` allows all.
     pub layouts: Option<Vec<GemmLayout>>,
-    /// The name of its matrix instructions, in place of those of the tile engine's tables.
+    /// The name of the family's matrix instructions, in place of those of the tile engine's tables.
     pub instructions: Option<String>,
     /// The combinations that are built.
     pub built: Vec<BuiltRule>,
@@ -113,7 +113,7 @@ pub enum ResultTile {
 }
 
 impl BuiltRule {
-    /// Whether it takes a kernel for an architecture, whatever its tile.
+    /// Whether the rule takes a kernel for an architecture, whatever the kernel's tile.
     pub fn takes(&self, arch: Arch, traits: &GemmKernel) -> bool {
         let shuffled_scales = traits.variant.shuffled_scales != [false; 2];
         admits(self.architectures.as_deref(), arch.as_str())
@@ -127,7 +127,7 @@ impl BuiltRule {
             && self.shuffled_scales.is_none_or(|shuffled| shuffled == shuffled_scales)
     }
 
-    /// Whether it takes a tile, apart from vectors and shared memory.
+    /// Whether the rule takes a tile, apart from vectors and shared memory.
     pub fn takes_tile(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk) -> bool {
         let Mnk { m, n, k } = self.tile_multiple;
         admits(self.waves.as_deref(), &wave)

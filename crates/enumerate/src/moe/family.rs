@@ -14,16 +14,16 @@ use crate::rules::Rules;
 impl MoeFamily {
     /// The word of `--pool`.
     pub const NAME: &'static str = "moe";
-    /// Its operation.
+    /// The family's operation.
     pub const OP: Op = Op::Moe;
 
-    /// Its kernels for an architecture, without those that it cannot hold.
+    /// The family's kernels for an architecture, without those that the architecture cannot hold.
     pub fn kernels(rules: &Rules, arch: Arch) -> Result<Vec<Kernel>, EnumerateError> {
         let request = Request::new(arch.as_str());
         Ok(MoeProblem::expand(rules, &MoeConfig::Family, arch, &request)?.enumeration.kernels)
     }
 
-    /// Its sweeps on an architecture.
+    /// The family's sweeps on an architecture.
     pub(super) fn sweeps(&self, arch: Arch) -> Result<Vec<MoeSweep>, EnumerateError> {
         let own = self.spaces.iter().filter(|space| arch.as_str().starts_with(&space.architectures));
         own.map(|space| Ok(MoeSweep { types: self.types.clone(), numbers: space.lists()? })).collect()

@@ -166,12 +166,12 @@ impl Choice {
 }
 
 impl Set {
-    /// The operation of its problems.
+    /// The operation of the set's problems.
     pub const fn op(&self) -> Op {
         self.op
     }
 
-    /// Whether its problems have the batch sizes that were chosen.
+    /// Whether the set's problems have the batch sizes that were chosen.
     pub fn has_batches(&self) -> bool {
         !self.of.is_empty() || self.products.iter().any(|line| line.contains("@batches"))
     }
@@ -183,7 +183,7 @@ impl Set {
             || !self.three_d.is_empty()
     }
 
-    /// Whether its problems depend on a seed.
+    /// Whether the set's problems depend on a seed.
     pub const fn is_drawn(&self) -> bool {
         self.drawn.is_some()
     }

@@ -11,7 +11,7 @@ use ck_select_measurements::Measurements;
 pub struct FieldCoverage {
     /// The field, or the feature of several fields.
     pub name: &'static str,
-    /// Its values in training.
+    /// The field's values in training.
     pub trained: String,
     /// Number of problems that are outside.
     pub outside: usize,

@@ -49,7 +49,7 @@ pub struct Baselines {
     pub fixed_kernel: u32,
     /// The parts into which it splits the reduction.
     pub fixed_split_k: i32,
-    /// Its mean efficiency.
+    /// The fixed kernel's mean efficiency.
     pub fixed_mean: f64,
     /// Mean efficiency of a random choice.
     pub random_mean: f64,

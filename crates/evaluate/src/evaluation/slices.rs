@@ -13,7 +13,7 @@ use ck_select_measurements::figures::Spread;
 /// Efficiencies of one kind of problem.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice {
-    /// The property that these problems have in common.
+    /// The property that the slice's problems have in common.
     pub name: String,
     /// The efficiencies of the slice's problems.
     pub efficiency: Spread,

@@ -242,11 +242,11 @@ pub(super) enum Mark {
 /// Values of one kind, at rising positions.
 #[derive(Debug, Clone)]
 pub(super) struct Series {
-    /// Its name; empty if it is the only one.
+    /// The series' name; empty if it is the only one.
     pub(super) name: String,
     /// Positions and finite values.
     pub(super) points: Vec<(f64, f64)>,
-    /// How it is drawn.
+    /// How the series is drawn.
     pub(super) mark: Mark,
     /// The point that is kept of all, if one is.
     pub(super) kept: Option<usize>,

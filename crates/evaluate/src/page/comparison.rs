@@ -15,7 +15,7 @@ const LISTED: usize = 1000;
 pub struct Side<'a> {
     /// The name of the model, or of what else chooses.
     pub name: &'a str,
-    /// Its files.
+    /// The side's files.
     pub made: &'a Provenance,
 }
 

@@ -28,7 +28,7 @@ pub struct Noise {
     pub median: f64,
     /// The ninetieth percentile.
     pub p90: f64,
-    /// The worst of them.
+    /// The worst of the pairs.
     pub worst: Vec<RepeatedPair>,
 }
 

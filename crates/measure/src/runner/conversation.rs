@@ -43,9 +43,9 @@ struct Conversation<'a> {
     program: String,
     process: Process<'a>,
     context: Context<'a>,
-    /// Whether it has a device.
+    /// Whether the worker has a device.
     ready: bool,
-    /// The item that it is working on.
+    /// The item that the worker is working on.
     began: Option<usize>,
 }
 
@@ -68,7 +68,7 @@ impl Conversation<'_> {
                         self.ready = true;
                         report(Report::Device(device))?;
                     }
-                    // It prepares its kernels; that it says so gives it time.
+                    // The worker prepares its kernels; that it says so gives it time.
                     Ok(Answer::Preparing { .. }) => {}
                     Ok(Answer::Begin(item)) => self.began = Some(item),
                     Ok(Answer::End { item, outcome }) => {

@@ -122,7 +122,7 @@ pub trait Runner: Sync {
     /// The runner's description for the sidecar. Results of runners with equal descriptions go into the same log.
     fn describe(&self) -> Value;
 
-    /// Whether it measures on a GPU, which must then be reserved for it.
+    /// Whether the runner measures on a GPU, which must then be reserved for it.
     fn uses_gpu(&self) -> bool {
         true
     }

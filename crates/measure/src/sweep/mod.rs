@@ -79,7 +79,7 @@ pub enum Event<'a> {
     Waiting {
         /// The GPU.
         gpu: &'a Gpu,
-        /// The path of its lock.
+        /// The path of the GPU's lock.
         lock: &'a Path,
     },
     /// Rows that were already in the log.
@@ -153,7 +153,7 @@ pub struct Summary {
     pub remaining: usize,
     /// How long it took.
     pub elapsed: Duration,
-    /// Why it stopped before its end, if it did.
+    /// Why the sweep stopped before its end, if it did.
     pub stopped: Option<StopReason>,
 }
 

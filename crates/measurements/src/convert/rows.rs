@@ -63,7 +63,7 @@ struct CurrentFile {
     name: String,
     /// The run for rows that record none.
     run: String,
-    /// The hardware that it records, and whether the chunk may have another's.
+    /// The hardware that the file records, and whether the chunk may have another's.
     hardware: Vec<(&'static str, i64)>,
     hardware_changed: bool,
 }

@@ -33,7 +33,7 @@ impl InputColumns {
         self.0.contains(name)
     }
 
-    /// Whether they have a field of the problem: under one of its names, or the field that it completes, as
+    /// Whether the inputs have a field of the problem: under one of its names, or the field that it completes, as
     /// padding after an axis completes the padding before it, and a histogram has the numbers of a routing.
     fn have_field(&self, op: Op, name: &str) -> bool {
         let aliases =
@@ -61,7 +61,7 @@ fn canonical(op: Op) -> Vec<&'static str> {
     each_operation!(op, Own => <Own as OperationData>::TABLE).concat()
 }
 
-/// The columns that its table has because the inputs have them.
+/// The columns that an operation's table has because the inputs have them.
 pub(super) fn more(op: Op, inputs: &InputColumns) -> Vec<Column> {
     let bandwidth = Some(BANDWIDTH).filter(|name| !canonical(op).contains(name) && inputs.have(name));
     let needed = Operation::get(op).optional_columns.iter();

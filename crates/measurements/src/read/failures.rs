@@ -3,9 +3,9 @@
 /// A class of failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Its word.
+    /// The class's word.
     pub class: String,
-    /// The message of its last row.
+    /// The message of the class's last row.
     pub last: String,
 }
 

@@ -61,7 +61,7 @@ pub struct Row {
     /// The reason for failure in the file: an index into [`Measurements::failures`], from 1; 0 if there is
     /// none.
     pub failure: u16,
-    /// Its share of the win in a tuned table; `None` for measurements, where TFLOPS decide.
+    /// The row's share of the win in a tuned table; `None` for measurements, where TFLOPS decide.
     pub share: Option<f32>,
 }
 
@@ -135,7 +135,7 @@ impl SourceFile {
 struct RecordedConstant {
     /// The file's index among the sources.
     file: usize,
-    /// The architecture of its rows.
+    /// The architecture of the constant's rows.
     arch: Option<Arch>,
     name: &'static str,
     value: i64,

@@ -19,7 +19,7 @@ pub(crate) struct MeasuredRow<'a> {
     pub(crate) non_zero: Option<i64>,
     pub(crate) problem_idx: Option<i64>,
     pub(crate) run_id: Option<&'a str>,
-    /// Why it has no time, if the file says so.
+    /// Why the row has no time, if the file says so.
     pub(crate) error: Option<&'a str>,
     /// The network that the problem is of, if the file says so.
     pub(crate) model: Option<&'a str>,
@@ -91,7 +91,7 @@ pub struct SourceFile {
     pub invalid: usize,
     /// Rows of another operation, direction, dtype or architecture, left out as requested.
     pub other: usize,
-    /// The architectures of those rows that are only of another architecture, with their number of rows.
+    /// Rows left out only because of their architecture, counted by architecture.
     pub other_arches: BTreeMap<Arch, usize>,
     /// Rows of other runs, left out as requested, of which nothing else counts.
     pub other_runs: usize,
@@ -104,7 +104,7 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Its name without a folder.
+    /// The file's name without a folder.
     pub fn file_name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }

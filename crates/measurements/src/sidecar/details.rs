@@ -67,13 +67,13 @@ pub struct Details {
     pub again: usize,
     /// Rows with a coefficient of variation.
     pub with_cv: usize,
-    /// Its median; NaN without any.
+    /// The coefficients' median; NaN without any.
     pub median: f64,
-    /// Its ninetieth percentile.
+    /// The coefficients' ninetieth percentile.
     pub p90: f64,
     /// Rows that stayed unstable.
     pub unsteady: usize,
-    /// The worst of them.
+    /// The worst of the unstable rows.
     pub worst: Vec<UnsteadyRow>,
 }
 

@@ -51,17 +51,17 @@ impl Origin {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Session {
-    /// Its process ID on its host.
+    /// The process's ID on its host.
     pub process: Option<u32>,
-    /// When it began, in seconds since 1970.
+    /// When the process began, in seconds since 1970.
     pub began: Option<u64>,
-    /// When it ended; `None` if it was killed, or still runs.
+    /// When the process ended; `None` if it was killed, or still runs.
     pub ended: Option<u64>,
-    /// Why it ended: `completed`, `budget`, `signal <number>`, `failed`.
+    /// Why the process ended: `completed`, `budget`, `signal <number>`, `failed`.
     pub end: Option<String>,
     /// Rows that it wrote.
     pub rows: u64,
-    /// When it wrote the last row, if it did not record its end.
+    /// When the process wrote the last row, if it did not record its end.
     #[serde(skip)]
     pub last_row: Option<u64>,
     /// The version of ck-select.
@@ -97,19 +97,19 @@ impl Session {
         self.ended.or(self.last_row).zip(self.began).and_then(|(ended, began)| ended.checked_sub(began))
     }
 
-    /// Its devices.
+    /// The process's devices.
     pub fn devices(&self) -> impl Iterator<Item = Device<'_>> {
         self.gpus.iter().flat_map(Map::values).map(Device)
     }
 }
 
 impl<'a> Device<'a> {
-    /// Its name in the runtime.
+    /// The device's name in the runtime.
     pub fn name(self) -> &'a str {
         self.0["name"].as_str().unwrap_or("unnamed")
     }
 
-    /// Its architecture, if it is recorded, such as in `gfx942:sramecc+:xnack-`.
+    /// The device's architecture, if it is recorded, such as in `gfx942:sramecc+:xnack-`.
     pub(super) fn arch(self) -> Option<Arch> {
         self.0["target"].as_str()?.split(':').next()?.parse().ok()
     }

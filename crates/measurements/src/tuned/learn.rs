@@ -99,7 +99,7 @@ fn add_shape(
     let problem = rows.problem(&read_by_all(&shape.problem, pool));
     let sweep = rows.sweep(problem, None);
     for (index, (kernel, us)) in pool.iter().zip(times).enumerate() {
-        // It did not lose: nobody can choose it there.
+        // The kernel did not lose: nobody can choose it there.
         if index != winner && us.is_nan() && !kernel.matches(&shape.problem) {
             continue;
         }

@@ -73,7 +73,7 @@ impl TunedConfig {
 pub struct TunedGpu {
     /// The architecture, if the tables say it.
     pub arch: Option<Arch>,
-    /// Its compute units, if they say them.
+    /// The GPU's compute units, if the tables say them.
     pub units: Option<i64>,
 }
 
@@ -184,7 +184,7 @@ impl Winners {
         self
     }
 
-    /// These winners with at most so many shapes of each pair of a file on a GPU, evenly spread over their order by
+    /// The winners with at most so many shapes of each pair of a file on a GPU, evenly spread over their order by
     /// size: neighbours have the same winner, and some pairs have thousands of rows, others a handful.
     #[must_use]
     pub fn thinned(mut self, most: usize) -> Self {

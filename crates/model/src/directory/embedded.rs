@@ -30,28 +30,28 @@ impl EmbeddedModel {
         Self { name, spec, forests, sureness }
     }
 
-    /// Its name, which is that of its directory.
+    /// The model's name, which is that of its directory.
     pub fn name(&self) -> &'static str {
         // The build script only accepts ASCII names.
         self.name.to_str().unwrap_or_default()
     }
 
-    /// Its name, as a C string.
+    /// The model's name, as a C string.
     pub const fn c_name(&self) -> &'static CStr {
         self.name
     }
 
-    /// Its spec, which says what the model is for. The forests are not read.
+    /// The model's spec, which says what the model is for. The forests are not read.
     pub fn spec(&self) -> Result<FeatureSpec, ModelError> {
         FeatureSpec::from_json(&self.label(), self.spec)
     }
 
-    /// Its forests, as the build script of `ck-select` packs them.
+    /// The model's forests, as the build script of `ck-select` packs them.
     pub const fn forests(&self) -> &'static [(Target, &'static [u8])] {
         self.forests
     }
 
-    /// Its files in the library: the spec as in `models/`, and the forests as packed by the build script,
+    /// The model's files in the library: the spec as in `models/`, and the forests as packed by the build script,
     /// with `.packed` after their names.
     pub fn files(&self) -> impl Iterator<Item = (String, &'static [u8])> + '_ {
         let forests = self.forests.iter().map(|&(target, packed)| (target.file_name() + ".packed", packed));

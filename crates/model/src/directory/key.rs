@@ -22,7 +22,7 @@ pub struct ModelKey {
     pub arch: Option<Arch>,
     /// Whose GEMM kernels it ranks. No problem says whose it is for.
     pub library: Option<GemmLibrary>,
-    /// Whether it chooses the parts into which a reduction is split: its scores of different numbers compare.
+    /// Whether the model chooses the parts into which a reduction is split: its scores of different numbers compare.
     pub chooses_split: bool,
 }
 

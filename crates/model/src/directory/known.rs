@@ -115,9 +115,9 @@ impl FeatureSpec {
 }
 
 impl FeatureSpec {
-    /// Whether it is known with which hardware the model was trained, if its features depend on that.
-    /// Upstream's constants are gfx950's: a model of another architecture was trained with others, unless
-    /// upstream's defaults are requested ([`Uncoded::Upstream`]).
+    /// Whether the hardware that the model was trained with is known, if its features depend on the hardware.
+    /// Upstream's constants are gfx950's: a model of another architecture was trained with others, unless upstream's
+    /// defaults are requested ([`Uncoded::Upstream`]).
     pub fn check_hardware(&self) -> Result<(), InvalidField> {
         if !self.asks_hardware || self.extractor.rules.uncoded == Uncoded::Upstream {
             return Ok(());

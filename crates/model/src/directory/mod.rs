@@ -118,7 +118,7 @@ pub struct Predictions {
 }
 
 impl Model {
-    /// Its origin: a directory, a file, or the label of its bytes.
+    /// The model's origin: a directory, a file, or the label of its bytes.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -128,7 +128,7 @@ impl Model {
         &self.spec
     }
 
-    /// The problems that it serves: those of its spec, or all of its operation, see [`Model::forced`].
+    /// The problems that the model serves: those of its spec, or all of its operation, see [`Model::forced`].
     pub const fn key(&self) -> ModelKey {
         self.key
     }
@@ -138,12 +138,12 @@ impl Model {
     pub fn forced(mut self) -> Self {
         self.key = ModelKey::any(self.spec.op());
         self.forced = true;
-        // Its own choices were for other problems.
+        // The model's own choices were for other problems.
         self.sureness = None;
         self
     }
 
-    /// Whether it serves more than its spec says, see [`Model::forced`].
+    /// Whether the model serves more than its spec says, see [`Model::forced`].
     pub const fn is_forced(&self) -> bool {
         self.forced
     }
@@ -161,7 +161,7 @@ impl Model {
         self.spec.rank_by.log_time().or_else(learned)
     }
 
-    /// Whether it ranks kernels of any device, direction and type, based on the estimate. A model that was
+    /// Whether the model ranks kernels of any device, direction and type, based on the estimate. A model that was
     /// trained for specific ones takes precedence.
     pub const fn is_universal(&self) -> bool {
         self.spec.prior.is_some() && self.spec.arch.is_none()
@@ -232,7 +232,7 @@ impl Model {
         self.sureness.as_ref().filter(|learned| learned.is_valid_for(problem, arch))
     }
 
-    /// Whether its choices were judged, on whatever architecture.
+    /// Whether the model's choices were judged, on whatever architecture.
     pub(crate) const fn was_judged(&self) -> bool {
         self.sureness.is_some()
     }

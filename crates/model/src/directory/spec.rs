@@ -23,7 +23,7 @@ pub struct FeatureSpec {
     pub direction: Option<Direction>,
     /// The element type that it was trained on, when recorded.
     pub dtype: Option<Dtype>,
-    /// The architecture that it was trained on, when recorded.
+    /// The architecture that the model was trained on, when recorded.
     pub arch: Option<Arch>,
     /// Whose GEMM kernels it was trained on, if they have names of their own, and all were of one library.
     pub library: Option<GemmLibrary>,
@@ -34,7 +34,7 @@ pub struct FeatureSpec {
     /// Weight of the estimate in a universal model: it is multiplied by the logarithm of the estimated time
     /// over that of the pool's fastest kernel, and subtracted from the score.
     pub prior: Option<f64>,
-    /// Whether it was trained to choose the parts into which a reduction is split.
+    /// Whether the model was trained to choose the parts into which a reduction is split.
     pub chooses_split: bool,
     /// Training parameters, as the trainer wrote them.
     pub params: Value,
@@ -49,7 +49,7 @@ pub struct FeatureSpec {
 }
 
 impl FeatureSpec {
-    /// The name of its file in a model directory.
+    /// The name of the spec's file in a model directory.
     pub const FILE: &str = "feature_spec.json";
 
     /// The operation.

@@ -111,12 +111,12 @@ impl SpecFile {
         Ok(serde_json::from_slice(text)?)
     }
 
-    /// Whether it says what its columns are.
+    /// Whether the file says what its columns are.
     pub(crate) const fn names_columns(&self) -> bool {
         self.feature_names.is_some()
     }
 
-    /// Whether it has our own key, which says by which rules features are computed.
+    /// Whether the file has our own key, which says by which rules features are computed.
     pub(crate) const fn has_rules(&self) -> bool {
         self.ck_select.is_some()
     }

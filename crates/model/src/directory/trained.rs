@@ -48,11 +48,11 @@ const LIBRARY_SUFFIXES: [&str; 3] = ["triton", "aiter", "default"];
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainedFile {
-    /// Its name, without folders.
+    /// The file's name, without folders.
     pub file: String,
     /// Rows taken from it.
     pub rows: usize,
-    /// Its SHA-256 in hexadecimal.
+    /// The file's SHA-256 in hexadecimal.
     pub sha256: String,
 }
 

@@ -60,7 +60,7 @@ pub struct Rates {
 pub struct Device {
     /// The constants that features use, too.
     pub hardware: Hardware,
-    /// The rates that they do not use.
+    /// The rates that features do not use.
     pub rates: Rates,
     /// Whose kernels it runs, unless they are another library's.
     pub library: Library,

@@ -34,7 +34,7 @@ pub trait KernelEstimate {
     /// The part of the formula that depends on the kernel alone.
     fn shape(&self, device: &Device) -> Result<Self::Shape, ShapeError>;
 
-    /// Its library: the one that its name says, else the device's.
+    /// The kernel's library: the one that its name says, else the device's.
     fn library(&self, device: &Device) -> Library {
         device.library
     }
@@ -108,7 +108,7 @@ pub struct UniversalColumn {
     pub name: &'static str,
     /// The column's meaning.
     pub doc: &'static str,
-    /// Whether it depends on kernel and device alone, or on the problem, too.
+    /// Whether the column depends on kernel and device alone, or on the problem, too.
     pub(crate) scope: Column,
     /// The column's index among those of the formula.
     pub(super) index: usize,

@@ -149,7 +149,7 @@ impl PoolEstimate {
         &self.pool
     }
 
-    /// Its kernels.
+    /// The pool's kernels.
     pub const fn kernels(&self) -> &EstimatedKernels {
         &self.kernels
     }

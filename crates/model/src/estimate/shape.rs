@@ -12,7 +12,7 @@ use crate::vocab::{Dtype, Pipeline};
 /// The properties of a kernel that [`super::Estimator`] needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// The constants of its library.
+    /// The constants of the kernel's library.
     pub(super) constants: &'static Constants,
     /// Tile of the result and depth of a step, each extent at least 1.
     pub(super) tile: [f64; 3],
@@ -173,7 +173,7 @@ struct Step<'a> {
     waves: f64,
     threads: f64,
     ahead: Ahead,
-    /// The stages of its pipeline, in libraries whose pipelines count them.
+    /// The stages of the kernel's pipeline, in libraries whose pipelines count them.
     stages: Option<f64>,
     /// Bytes that it loads, those of them that go to shared memory, and what is read there for fragments.
     staged: f64,
@@ -399,7 +399,7 @@ const WITHOUT_MEMORY: f64 = 8.0;
 
 /// The instructions of a kernel's step.
 struct Multiply {
-    /// Whether they are those of four waves together.
+    /// Whether the instructions are those of four waves together.
     wide: bool,
     /// The part of the library's share that these instructions reach.
     share: f64,

@@ -77,7 +77,7 @@ pub(super) const fn names<C, const N: usize>(causes: &[Cause<C>; N]) -> [&'stati
 
 /// Numbers from which a time is computed. Not a closure, which would lack the instructions of its caller's loop.
 pub(super) trait Causes: Copy {
-    /// The time of those that are not zero.
+    /// The time of the numbers that are not zero.
     fn time_of_causes(&self) -> f64;
 }
 

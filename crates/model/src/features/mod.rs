@@ -132,7 +132,7 @@ impl<P: PairWith<K>, K> Value<P, K> {
 pub struct Feature<P: PairWith<K> + 'static, K: 'static> {
     /// The name that models use.
     pub name: &'static str,
-    /// Its meaning and unit.
+    /// The feature's meaning and unit.
     pub doc: &'static str,
     /// How to compute it.
     pub value: Value<P, K>,

@@ -68,7 +68,7 @@ pub enum Uncoded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemPads {
-    /// The flags of its name.
+    /// The flags of the kernel's name.
     #[default]
     Name,
     /// All three extents, whatever its name says: these kernels do pad.

@@ -45,7 +45,7 @@ impl Packed<'_> {
         self.bytes.len().div_ceil(self.width())
     }
 
-    /// Its numbers with their shortest digits; `None` if they are damaged.
+    /// The list's numbers with their shortest digits; `None` if they are damaged.
     pub(super) fn text(self) -> Option<String> {
         let mut numbers = Vec::new();
         let refused = self.each(usize::MAX, |_, number| {

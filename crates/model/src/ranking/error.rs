@@ -52,7 +52,7 @@ pub enum RankError {
         kernels: usize,
         /// The name of the first kernel.
         first: String,
-        /// Why it is left out.
+        /// Why the first kernel is left out.
         reason: Box<LeftOutReason>,
     },
     /// No kernel of the pool computes what the problem asks for.
@@ -64,7 +64,7 @@ pub enum RankError {
         asked: String,
         /// The name of the kernel that agrees with the problem in most fields.
         closest: String,
-        /// Why it does not.
+        /// Why the closest kernel does not compute what the problem asks for.
         why: String,
     },
     /// An index outside the pool.
@@ -113,7 +113,7 @@ pub struct LeftOut {
 /// Why a model does not rank a kernel.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LeftOutReason {
-    /// Its features cannot describe it.
+    /// The model's features cannot describe the kernel.
     #[error(transparent)]
     Undescribed(TermsError),
     /// The model does not serve it.

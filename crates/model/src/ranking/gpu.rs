@@ -14,7 +14,7 @@ use crate::vocab::Arch;
 pub(crate) struct PerGpu<T> {
     /// The one given by [`Model::on_device`].
     given: Option<(Device, OnceLock<T>)>,
-    /// Its architecture, if the caller named one.
+    /// The given GPU's architecture, if the caller named one.
     given_arch: Option<Arch>,
     /// The others.
     devices: PerDevice<T>,
@@ -65,7 +65,7 @@ impl<T> PerGpu<T> {
             value.get_or_init(|| make(*device, self.given_arch));
         }
         for arch in other.devices.known() {
-            // Its device exists: the other has it.
+            // The architecture's device exists: the other has it.
             let _ = self.on(arch, &make);
         }
     }

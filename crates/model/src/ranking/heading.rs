@@ -53,7 +53,7 @@ impl Ranking<'_, '_> {
             let prior = universal.prior_on(&self.query.problem, self.query.arch);
             if !prior.is_some_and(|prior| universal.has_seen(prior)) {
                 return format!(
-                    "{name}, trained on {archs}; {arch} was never measured with such kernels: a guess"
+                    "{name}, trained on {archs}, though not with such kernels on {arch}: a guess"
                 );
             }
         }

@@ -126,7 +126,7 @@ impl Segment {
         EstimatedKernels::new(device, self.kernels.iter().map(|kernel| &kernel.kind))
     }
 
-    /// Whether these kernels beside its own change nothing for them: all name the same GPU or none, and a
+    /// Whether adding these kernels changes nothing for the segment's own: all name the same GPU or none, and a
     /// universal model trusts its forest as far as it has seen the kernels' libraries.
     pub(super) fn is_indifferent_to(&self, added: &[Arc<Kernel>]) -> bool {
         let arch = self.kernels.first().map(|kernel| kernel.kind.arch());

@@ -46,7 +46,7 @@ const A_THREAD: usize = 1024;
 pub struct RowModelOptions {
     /// The forest to load.
     pub target: Target,
-    /// Its features.
+    /// The forest's features.
     pub engine: EngineChoice,
     /// The treatment of absent cells and of words without a number; `None` to follow the spec.
     pub uncoded: Option<Uncoded>,

@@ -35,7 +35,7 @@ impl Object {
         }
     }
 
-    /// The names of its cells.
+    /// The names of the object's cells.
     pub(super) fn names(&self) -> Vec<&str> {
         self.0.keys().map(String::as_str).collect()
     }

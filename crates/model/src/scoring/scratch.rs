@@ -129,9 +129,9 @@ pub(super) struct Ends {
 /// A kernel of a shortlist.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Listed {
-    /// Its index in the pool.
+    /// The kernel's index in the pool.
     pub kernel: usize,
-    /// Its raw score, with the forest's own bits.
+    /// The kernel's raw score, with the forest's own bits.
     pub score: f64,
 }
 

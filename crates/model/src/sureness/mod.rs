@@ -103,7 +103,7 @@ pub fn judge_estimated(
 }
 
 impl Sureness {
-    /// The name of its file in a model directory.
+    /// The name of the sureness file in a model directory.
     pub const FILE: &str = "sureness.json";
 
     /// Reads the text of a file for an operation.

@@ -98,7 +98,7 @@ pub enum ConvMismatch {
     /// The kernel merges groups.
     #[error("it is made for multiples of {multiple} groups{}", if *.is_forward { " of one channel" } else { "" })]
     Groups {
-        /// Their number.
+        /// The number of groups.
         multiple: u32,
         /// Forward kernels read along groups of one channel.
         is_forward: bool,
@@ -115,7 +115,7 @@ const fn filters(specialization: Specialization) -> &'static str {
 }
 
 impl ConvKernel {
-    /// Whether it computes what the problem asks for, apart from types and layout.
+    /// Whether the kernel computes what the problem asks for, apart from types and layout.
     #[inline]
     pub fn matches_request(&self, problem: &ConvProblem) -> bool {
         self.mismatch(problem).is_none()
@@ -168,9 +168,9 @@ impl ConvKernel {
         field::validate_numbers(self)
     }
 
-    /// Whether its specialization and its merged groups admit the problem, as the kernels of CK check at
-    /// launch. What a name leaves out admits everything. The widths of memory accesses are not judged: short
-    /// names do not tell them, and which extent they divide depends on the layout.
+    /// Whether the kernel's specialization and merged groups admit the problem, as the kernels of CK check at launch.
+    /// What a name leaves out admits everything. The widths of memory accesses are not judged: short names do not
+    /// tell them, and which extent they divide depends on the layout.
     #[inline]
     pub fn matches_specialization(&self, problem: &ConvProblem) -> bool {
         // Nearly all kernels are made for everything.

@@ -142,12 +142,12 @@ impl FmhaKernel {
         self.check(problem).is_ok()
     }
 
-    /// Whether its type is the problem's.
+    /// Whether the kernel's type is the problem's.
     pub fn matches_types(&self, problem: &FmhaProblem) -> bool {
         self.dtype == problem.dtype
     }
 
-    /// The rule of its family that a problem breaks, if there is one.
+    /// The rule of the kernel's family that a problem breaks, if there is one.
     pub(crate) fn mismatch(&self, problem: &FmhaProblem) -> Option<Unsupported> {
         self.check(problem).err()
     }

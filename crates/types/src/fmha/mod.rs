@@ -39,7 +39,7 @@ const DTYPES: [Dtype; 10] = {
     [Fp16, Bf16, Fp32, Fp8, Bf8, Fp8Fp16, Fp8Bf16, Fp8Fp32, Mxfp8, Mxfp4]
 };
 
-/// The words of its types, for messages.
+/// The words of attention's types, for messages.
 fn dtype_words() -> String {
     DTYPES.map(Dtype::as_str).join(", ")
 }

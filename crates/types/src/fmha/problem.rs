@@ -368,7 +368,7 @@ fn is_of_kernels(field: &Field) -> bool {
     !matches!(field.kind, Kind::Number) && !FMHA_MORE_COLUMNS.contains(&field.name)
 }
 
-/// Such fields beside the type, which problems without a signature have, too.
+/// Fields that kernels are made for, beside the type, which problems without a signature have, too.
 fn is_of_signature(field: &Field) -> bool {
     is_of_kernels(field) && field.name != "dtype"
 }

@@ -106,7 +106,7 @@ struct Family {
     dtype: Dtype,
     batched: bool,
     preshuffle: bool,
-    /// Its kernels take only whole tiles of B, whatever the flags.
+    /// The family's kernels take only whole tiles of B, whatever the flags.
     whole: bool,
     parts: &'static [Part],
 }
@@ -267,7 +267,7 @@ impl Family {
             && self.is_classic() == kernel.is_classic()
     }
 
-    /// Whether its kernels are of CK, not CK Tile.
+    /// Whether the family's kernels are of CK, not CK Tile.
     fn is_classic(&self) -> bool {
         self.parts.contains(&STORE)
     }

@@ -88,7 +88,7 @@ impl Family {
         FAMILIES.iter().find(fits).unwrap_or(&UNIVERSAL)
     }
 
-    /// Whether its names contain flags for padding.
+    /// Whether the family's names contain flags for padding.
     pub(crate) fn has_flags(&self) -> bool {
         match self.quant {
             None | Some(QuantMode::Mx) => true,

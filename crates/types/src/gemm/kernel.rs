@@ -79,8 +79,8 @@ impl GemmKernel {
         }
     }
 
-    /// Whether its name stands for kernels of 8-bit integers as well: AITER's with one scale for each row and
-    /// column, and B as it is.
+    /// Whether the kernel's name stands for kernels of 8-bit integers as well: AITER's with one scale for each row
+    /// and column, and B as it is.
     pub(crate) fn may_be_int8(&self) -> bool {
         self.variant.library == GemmLibrary::Aiter
             && (self.dtype_a, self.preshuffle) == (Dtype::Fp8, false)

@@ -40,7 +40,7 @@ pub enum GemmMismatch {
 }
 
 impl GemmKernel {
-    /// Whether it is of the variant that a problem asks for: [`GemmKernel::mismatch`] has nothing to say.
+    /// Whether the kernel is of the variant that a problem asks for: [`GemmKernel::mismatch`] has nothing to say.
     #[inline]
     pub fn matches_request(&self, problem: &GemmProblem) -> bool {
         self.mismatch(problem).is_none()

@@ -54,7 +54,7 @@ impl GemmProblem {
         self
     }
 
-    /// Its GEMMs: extents, and how many of each.
+    /// The problem's GEMMs: extents, and how many of each.
     pub fn gemms(&self) -> impl Iterator<Item = ([i64; 3], f64)> + '_ {
         let listed = self.request.groups.as_slice();
         let one = listed.is_empty().then(|| ([self.m, self.n, self.k], f64::from(self.request.batch.max(1))));

@@ -6,7 +6,7 @@
 //!         "_" group_a "_" group_b "_" tile "_" waves "_" instruction
 //! ```
 //!
-//! Such kernels are also named by [`GemmKernel::name`], without the profile.
+//! `gemm_quant` kernels are also named by [`GemmKernel::name`], without the profile.
 
 use super::parts::{EPILOGUE, LAYOUT, PADS, PERSISTENT, SCHEDULER, SHAPES};
 use super::{GemmKernel, GemmVariant, Quant, quant_name};

@@ -33,7 +33,7 @@ impl GemmRequest {
     /// One plain GEMM.
     pub const NONE: Self = Self::USUAL;
 
-    /// Whether it is [`GemmRequest::NONE`], without comparing lists.
+    /// Whether the request is [`GemmRequest::NONE`], without comparing lists.
     #[inline]
     pub const fn is_none(&self) -> bool {
         let Self { batch, groups, stream_k, num_d, preshuffle, quant, group_a, group_b } = self;

@@ -31,7 +31,7 @@ impl Kernel {
         self.kind.matches_types(problem)
     }
 
-    /// Why it does not compute the problem; `None` if it does ([`Kernel::matches`]).
+    /// Why the kernel does not compute the problem; `None` if it does ([`Kernel::matches`]).
     ///
     /// ```
     /// use ck_select_types::kernel::Kernel;
@@ -60,7 +60,7 @@ impl Kernel {
             .or_else(|| self.kind.refusal(problem, None).map(|refusal| refusal.to_string()))
     }
 
-    /// Whether it may run on an architecture; unknown ones on either side match all.
+    /// Whether the kernel may run on an architecture; unknown ones on either side match all.
     #[inline]
     pub fn runs_on(&self, arch: Option<Arch>) -> bool {
         !matches!((self.kind.arch(), arch), (Some(own), Some(asked)) if own != asked)
@@ -108,9 +108,9 @@ impl KernelKind {
         each_operation!((self, problem), (KernelKind(kernel), Problem(of)) => kernel.matches_request(of), false)
     }
 
-    /// Whether it needs the matrix instructions of gfx950 and gfx1250 that scale their operands, or multiply
-    /// 128 elements of at most 8 bits at once. Compiled for another architecture, such kernels compute zeros.
-    /// Other instructions are not judged: CK composes larger ones of what there is.
+    /// Whether the kernel needs the matrix instructions of gfx950 and gfx1250 that scale their operands, or multiply
+    /// 128 elements of at most 8 bits at once. Compiled for another architecture, such kernels compute zeros. Other
+    /// instructions are not judged: CK composes larger ones of what there is.
     #[inline]
     fn needs_scaled_instructions(&self) -> bool {
         each_operation!(self, Self(kernel) => kernel.needs_scaled_instructions())

@@ -45,7 +45,8 @@ impl KernelKind {
         is_one.then(|| self.dtype())
     }
 
-    /// The word of its pipeline, how loads overlap with arithmetic; `None` for an operation without them.
+    /// The word of the kernel's pipeline, how loads overlap with arithmetic; `None` for an operation without
+    /// pipelines.
     pub fn pipeline(&self) -> Option<&'static str> {
         let fields = Self::fields(self.op());
         let index = position(fields, "pipeline")?;
@@ -79,12 +80,12 @@ impl KernelKind {
         defaults
     }
 
-    /// The numbers of its fields.
+    /// The numbers of the kernel's fields.
     pub fn values(&self) -> [i64; MOST_FIELDS] {
         each_operation!(self, Self(kernel) => field::values(kernel))
     }
 
-    /// The architecture that it was built for, when known.
+    /// The architecture that the kernel was built for, when known.
     pub const fn arch(&self) -> Option<Arch> {
         each_operation!(self, Self(kernel) => kernel.arch)
     }

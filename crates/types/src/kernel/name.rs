@@ -54,7 +54,7 @@ impl Kernel {
         Op::ALL.iter().any(|op| begins(*op, text))
     }
 
-    /// The operation that it computes.
+    /// The operation that the kernel computes.
     pub const fn op(&self) -> Op {
         self.kind.op()
     }

@@ -60,7 +60,7 @@ pub struct Skipped {
     pub empty: u64,
     /// Truncated lines: they lack their operation, or end in the middle.
     pub torn: u64,
-    /// The first of them, counted from 1.
+    /// The first truncated line, counted from 1.
     pub first_torn: u64,
     /// Unknown columns that do not resemble a known one.
     pub unknown: Vec<String>,

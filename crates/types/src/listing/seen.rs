@@ -19,7 +19,7 @@ impl SeenProblems {
         self.keys.each_ref().map(|key| key.hash_one(asked))
     }
 
-    /// Whether it is new.
+    /// Whether the problem is new.
     pub(super) fn insert(&mut self, asked: &(Problem, StatedFields)) -> bool {
         self.hashes.insert(self.hashes_of(asked))
     }

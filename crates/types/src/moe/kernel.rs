@@ -107,7 +107,7 @@ impl LimitedKernel for MoeKernel {
 }
 
 impl MoeKernel {
-    /// Whether it computes what the problem asks for: [`MoeKernel::mismatch`] has nothing to say.
+    /// Whether the kernel computes what the problem asks for: [`MoeKernel::mismatch`] has nothing to say.
     #[inline]
     pub fn matches_request(&self, problem: &MoeProblem) -> bool {
         self.mismatch(problem).is_none()
@@ -141,7 +141,7 @@ impl MoeKernel {
         self.activation.filter(|own| *own != problem.activation).map(MoeMismatch::Activation)
     }
 
-    /// Whether its types are the problem's.
+    /// Whether the kernel's types are the problem's.
     pub fn matches_types(&self, problem: &MoeProblem) -> bool {
         (self.dtype_a, self.dtype_b) == (problem.dtype_a, problem.dtype_b)
     }

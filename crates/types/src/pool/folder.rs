@@ -30,7 +30,7 @@ pub struct FolderKernel {
     pub file: PathBuf,
     /// The function that runs it.
     pub symbol: String,
-    /// The family of its arguments.
+    /// The family of the function's arguments.
     pub signature: &'static str,
 }
 

@@ -33,7 +33,7 @@ type KeyGroups = &'static [(&'static str, Keys)];
 
 /// The keys of an operation's kernels.
 pub(super) struct KernelKeys {
-    /// The form of those that are not the field of that name.
+    /// The form of the keys that are not the field of their name.
     pub(super) forms: &'static [(&'static str, KeyForm)],
     /// The keys that CK's registry exports.
     pub(super) export: KeyGroups,
@@ -45,7 +45,7 @@ pub(super) struct KernelKeys {
     pub(super) export_version: Option<&'static str>,
     /// Whether flags may be numbers, which are true above 0.
     pub(super) has_counted_flags: bool,
-    /// Whether its exporter writes `unknown` for words of these keys that it cannot spell.
+    /// Whether the operation's exporter writes `unknown` for words of a key that it cannot spell.
     pub(super) may_be_unknown: fn(&str) -> bool,
 }
 

@@ -198,7 +198,7 @@ impl<'a> IntoIterator for &'a Pool {
 #[derive(Default)]
 struct Builder {
     kernels: Vec<Arc<Kernel>>,
-    /// The names of those with a time.
+    /// The names of the kernels with a time.
     measured: HashSet<String>,
     /// The fault of a kernel in JSON, kept here because the reader's own errors are only text.
     fault: Option<PoolError>,

@@ -32,7 +32,7 @@ impl FieldSet {
         Self(bits)
     }
 
-    /// Whether it is empty.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -131,12 +131,12 @@ impl Problem {
         each_operation!(self, Self(problem) => field::usual_in(problem, names).into())
     }
 
-    /// The numbers of its fields, those of words being their indices; behind the last field they are 0.
+    /// The numbers of the problem's fields, those of words being their indices; behind the last field they are 0.
     pub fn values(&self) -> [i64; MOST_FIELDS] {
         each_operation!(self, Self(problem) => field::values(problem))
     }
 
-    /// Its numbers and flags, with their fields.
+    /// The problem's numbers and flags, with their fields.
     pub fn numbers(&self) -> impl Iterator<Item = (&'static Field, i64)> + use<> {
         Self::fields(self.op()).iter().zip(self.values()).filter(|(field, _)| field.is_number())
     }

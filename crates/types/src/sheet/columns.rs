@@ -41,7 +41,7 @@ impl<R> Row for CsvRows<R> {
 /// A column by the name that the file has for it; its cells are absent if the file has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// Its name; of a column that is not there, the first that it could have.
+    /// The column's name; of a column that is not there, the first that it could have.
     pub name: &'static str,
     at: Option<usize>,
 }
@@ -82,7 +82,7 @@ impl Column {
         number.map_err(|error| InvalidField { expected: format!("{} or N/A", error.expected), ..error })
     }
 
-    /// Whether its times are microseconds; others are milliseconds.
+    /// Whether the column's times are microseconds; others are milliseconds.
     pub fn has_microseconds(self) -> bool {
         self.name.ends_with("us")
     }
@@ -221,7 +221,7 @@ pub struct KernelColumns {
 }
 
 impl KernelColumns {
-    /// The first of them; one that is not there if there is none.
+    /// The first of the columns; one that is not there if there is none.
     pub fn first(&self) -> Column {
         self.names.first().copied().unwrap_or(Column { name: KERNELS[0], at: None })
     }

@@ -52,7 +52,7 @@ pub enum CsvFault {
     /// A line that is no row; the next one may be read.
     #[error("line {line}: {reason}")]
     Row {
-        /// Its number, from 1.
+        /// The line's number, from 1.
         line: u64,
         /// What the row has and what was expected.
         reason: String,

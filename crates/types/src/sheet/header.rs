@@ -30,9 +30,9 @@ fn other<T>(reason: String) -> Result<T, HeaderError> {
 /// A column that is most likely misspelt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownColumn {
-    /// Its name.
+    /// The column's name.
     pub name: String,
-    /// The names that it may stand for, nearest first.
+    /// The names that the column may stand for, nearest first.
     pub nearest: Vec<&'static str>,
 }
 

@@ -74,7 +74,7 @@ impl SheetError {
 /// A table, and the row that was read last.
 pub struct Sheet<'a> {
     file: String,
-    /// Its rows.
+    /// The table's rows.
     pub rows: CsvRows<Text<'a>>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Its name in errors.
+    /// The table's name in errors.
     pub fn file(&self) -> &str {
         &self.file
     }

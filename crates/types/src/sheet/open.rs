@@ -27,9 +27,9 @@ pub enum Format {
 
 /// A text, unpacked if it was compressed with gzip, without a byte-order mark.
 pub struct Opened<'a> {
-    /// Its name in errors.
+    /// The text's name in errors.
     pub name: String,
-    /// How it is to be read.
+    /// How the text is to be read.
     pub format: Format,
     /// The first line that is neither blank nor a comment; of JSON, more.
     pub beginning: String,

@@ -81,7 +81,7 @@ vocabulary! {
 }
 
 impl FmhaApi {
-    /// The kernels that it needs, in the order in which they run. The last of backward is optional.
+    /// The kernels that the API needs, in the order in which they run. The last of backward is optional.
     pub const fn stages(self) -> &'static [FmhaFamily] {
         match self {
             Self::Fwd => &[FmhaFamily::Fwd],
@@ -115,12 +115,12 @@ impl FmhaFamily {
         }
     }
 
-    /// Whether it computes scores and their products with values: what a forward model was trained on.
+    /// Whether the stage computes scores and their products with values: what a forward model was trained on.
     pub const fn is_forward(self) -> bool {
         matches!(self, Self::Fwd | Self::FwdPagedkv | Self::FwdSplitkv | Self::BatchPrefill)
     }
 
-    /// Whether its keys and values may be in pages, whose size is then part of its signature.
+    /// Whether the stage's keys and values may be in pages, whose size is then part of its signature.
     pub const fn is_paged(self) -> bool {
         matches!(
             self,

@@ -9,9 +9,9 @@ use super::{Arch, UnknownWord};
 pub struct Product {
     /// The name, in upper case.
     pub name: &'static str,
-    /// Its target.
+    /// The GPU's target.
     pub arch: &'static str,
-    /// Its compute units; of a GPU with two dies that are two devices, those of one.
+    /// The GPU's compute units; of a GPU with two dies that are two devices, those of one.
     pub units: i64,
 }
 

@@ -304,7 +304,7 @@ impl Dtype {
     /// The words of element types.
     pub const ELEMENT_WORDS: &'static [&'static str] = Self::WORDS.split_at(Self::ELEMENTS.len()).0;
 
-    /// Whether it is the type of an element.
+    /// Whether the type is that of an element.
     pub const fn is_element(self) -> bool {
         (self as usize) < Self::ELEMENTS.len()
     }
@@ -445,13 +445,13 @@ impl fmt::Debug for Arch {
 }
 
 impl Arch {
-    /// Whether it is one of AMD's.
+    /// Whether the architecture is one of AMD's.
     pub fn is_amd(&self) -> bool {
         self.as_str().starts_with("gfx")
     }
 
-    /// Whether its matrix instructions scale operands, and multiply 128 elements of at most 8 bits at once.
-    /// Of other vendors' GPUs nothing is known.
+    /// Whether the architecture's matrix instructions scale operands, and multiply 128 elements of at most 8 bits at
+    /// once. Of other vendors' GPUs nothing is known.
     pub(crate) fn multiplies_scaled(self) -> bool {
         let arch = self.as_str();
         arch == "gfx950" || arch.starts_with("gfx125") || !self.is_amd()

@@ -50,7 +50,7 @@ impl Chooser {
         }
     }
 
-    /// Whether it chooses for any GPU, which the options may name.
+    /// Whether the chooser chooses for any GPU, which the options may name.
     pub(super) fn is_universal(&self) -> bool {
         self.model().is_some_and(|model| model.spec().prior.is_some())
     }

@@ -12,7 +12,7 @@ use crate::error::CliError;
 /// One of `--params`.
 pub(super) struct Param<'a> {
     pub(super) text: &'a str,
-    /// The forest that it is for; `None` for all.
+    /// The forest that the parameter is for; `None` for all.
     pub(super) only: Option<Target>,
     pub(super) name: &'a str,
     pub(super) value: &'a str,

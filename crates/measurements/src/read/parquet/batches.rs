@@ -24,7 +24,7 @@ const BATCH: usize = 1 << 14;
 
 /// A table whose columns are known.
 pub(super) struct Batches<'a> {
-    /// Its name in errors.
+    /// The table's name in errors.
     name: &'a str,
     file: BoundedFile,
     metadata: ArrowReaderMetadata,

@@ -92,7 +92,7 @@ struct Layout<'a> {
 struct Task {
     child: Child,
     reach: Reach,
-    /// The cell of its parent, and whether it is the far child.
+    /// The cell of the subtree's parent, and whether the subtree is the far child.
     parent: Option<(usize, bool)>,
 }
 

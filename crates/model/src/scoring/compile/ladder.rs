@@ -17,7 +17,7 @@ pub(in crate::scoring) struct Ladder {
     pub(in crate::scoring) scope: Column,
     /// Index among the values of the column's scope.
     pub(in crate::scoring) column: usize,
-    /// Its questions' numbers.
+    /// The numbers of the ladder's questions.
     pub(in crate::scoring) questions: Range<usize>,
     rule: Rule,
 }
@@ -52,7 +52,7 @@ impl Ladder {
         }
     }
 
-    /// Its questions as ladders of so few that positions are bytes.
+    /// The ladder's questions as ladders of so few that positions are bytes.
     pub(in crate::scoring) fn into_short(self) -> impl Iterator<Item = Ladder> {
         const MOST: usize = u8::MAX as usize;
         let Ladder { scope, column, questions, rule } = self;

@@ -13,7 +13,7 @@ use crate::scoring::unchecked::get;
 pub(in crate::scoring) struct Stair {
     pub(in crate::scoring) scope: Column,
     pub(in crate::scoring) column: usize,
-    /// Its questions' numbers; so few that positions are bytes.
+    /// The numbers of the ladder's questions; so few that positions are bytes.
     pub(in crate::scoring) questions: Range<usize>,
     /// [Keys](key) of the thresholds as a search tree, from 1 on: below node i are nodes 2 i for smaller ones
     /// and 2 i + 1 for larger ones. It is filled up to a power of two; empty for a categorical question.

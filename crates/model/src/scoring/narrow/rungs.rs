@@ -50,11 +50,11 @@ struct PerLane<T>([T; LANES]);
 /// A numeric ladder.
 #[derive(Debug)]
 struct Numeric {
-    /// Whether it is about pairs.
+    /// Whether the ladder is about pairs.
     pair: bool,
     /// Index among the values of its scope.
     column: u32,
-    /// Its first question, and how many there are.
+    /// The ladder's first question, and how many there are.
     first: u32,
     count: u32,
     /// The index of the ladder's first number: the last threshold of each whole group of eight, and then all
@@ -134,7 +134,7 @@ impl Rungs {
 }
 
 impl Numeric {
-    /// Its numbers are appended to those of others.
+    /// The ladder's numbers are appended to those of others.
     fn new(ladder: &Ladder, all: &mut Vec<Eight>) -> Option<Numeric> {
         let (thresholds, missing, default_left) = ladder.numeric()?;
         let ends: Vec<f64> = thresholds.chunks_exact(WIDTH).map(|eight| eight[WIDTH - 1]).collect();

@@ -1,6 +1,6 @@
 //! Small trees: of at most sixteen leaves, for pools of at most 32 lanes, with AVX2 or AVX-512.
 //!
-//! Such a tree's leaves are the bits of a word, so there is no search: every lane begins with the leaves that
+//! A small tree's leaves are the bits of a word, so there is no search: every lane begins with the leaves that
 //! its kernel can reach, and every other node takes away those that the lane cannot reach.
 //!
 //! ```text
@@ -49,7 +49,7 @@ pub(in crate::scoring) const TWICE: u32 = 0x0001_0001;
 pub(in crate::scoring) struct Sieve {
     /// The trees of each batch, by their number of nodes.
     trees: Vec<Tree>,
-    /// The leaves that their elements begin with.
+    /// The leaves that each tree's elements begin with.
     starts: Vec<Words>,
     /// The nodes of the trees.
     nodes: Vec<Node>,
@@ -63,7 +63,7 @@ pub(in crate::scoring) struct Sieve {
 
 #[derive(Debug, Clone, Copy)]
 struct Tree {
-    /// Its number in the batch.
+    /// The tree's number in the batch.
     number: u16,
     /// How many nodes it has.
     nodes: u16,

@@ -153,7 +153,7 @@ fn read_long(reader: &mut NameReader<'_, '_>) -> Result<(), NameError> {
     reader.all(&[PIPELINE])?;
     reader.any(&[SCHEDULER])?;
     if reader.has(&SCHEDULER) {
-        // Its engine has one arrangement of waves, the usual one.
+        // The DSL's engine has one arrangement of waves, the usual one.
         reader.state(&WAVE);
         reader.all(&[TILE])?;
         return reader.scan.end("the end after the tile");

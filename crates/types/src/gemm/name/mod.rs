@@ -418,7 +418,7 @@ fn find_vec(whole: &Scan<'_>) -> Result<Option<(String, [u32; 3])>, NameError> {
 }
 
 impl Pipeline {
-    /// Whether it keeps two tiles in shared memory at a time.
+    /// Whether the pipeline keeps two tiles in shared memory at a time.
     pub const fn double_buffered(self) -> bool {
         matches!(
             self,

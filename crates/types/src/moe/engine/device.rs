@@ -11,7 +11,7 @@ pub struct EngineDevice {
     pub name: &'static str,
     /// The architecture; empty if drivers give the name to GPUs of several, or if nothing here knows it.
     pub arch: &'static str,
-    /// Its compute units, 0 if the architecture is unknown.
+    /// The GPU's compute units, 0 if the architecture is unknown.
     pub units: i64,
 }
 

@@ -31,7 +31,7 @@ pub const TOKENS: [u32; 38] = [
 pub struct Candidate {
     /// The caller's number for the configuration.
     pub id: usize,
-    /// Its times, in any unit; infinite where it cannot run.
+    /// The configuration's times, in any unit; infinite where it cannot run.
     pub times: Vec<f64>,
 }
 
