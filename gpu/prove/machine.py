@@ -29,9 +29,7 @@ facts = worker.facts(torch)
 facts["runtime"] = f"ROCm {torch.version.hip}" if torch.version.hip else f"CUDA {torch.version.cuda}"
 print(json.dumps(facts))
 """
-CKSELECT = (
-    "a release's ckselect on PATH (or CKSELECT=FILE), or Rust from https://rustup.rs and a C++ compiler to build it"
-)
+CKSELECT = "Rust from https://rustup.rs and a C++ compiler to build it, or CKSELECT=FILE, built by `make ckselect`"
 CONTAINER = "start a container that has both, such as rocm/pytorch, with --device=/dev/kfd --device=/dev/dri"
 
 
@@ -83,7 +81,7 @@ def check(run: Run, vendor: str) -> dict[str, Any]:
     if program is None:
         lacks.append(f"ckselect: {CKSELECT}")
     elif "can train" not in (doctor := run.command("machine", [program, "doctor"], limit=60)):
-        lacks.append(f"a ckselect that can train, which {program} cannot: `make ckselect`, or a release's")
+        lacks.append(f"a ckselect that can train, which {program} cannot: `make ckselect` builds one")
     room = shutil.disk_usage(run.folder).free / 1e9
     if room < ROOM:
         lacks.append(f"{ROOM} GB of disk for {run.folder}, which has {room:.1f}: OUT=FOLDER takes another")

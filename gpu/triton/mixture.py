@@ -198,7 +198,7 @@ def _spread(total: int, bounds: list[tuple[int, int]], first: list[int] | None =
             if part == least and left:
                 parts[at], left = part + 1, left - 1
     if left:
-        raise Refused("no rows of experts come to these numbers of tiles; a histogram always does")
+        raise Refused("no rows of experts come to these numbers of tiles, which a skew only expects; give a histogram")
     return parts
 
 

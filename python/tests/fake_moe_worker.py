@@ -3,11 +3,17 @@
 import json
 import re
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "gpu" / "triton"))
+from mixture import Problem
 
 request = json.load(sys.stdin)
 device = {"name": "Fake", "target": "gfx942", "torch": "2", "triton": "3"}
 print(json.dumps({"ready": device}))
 for item in request["items"]:
+    # The real program routes rows of experts that come to the problem's numbers, and refuses where there are none.
+    Problem.parse(item["problem"]).histogram()
     cells = dict(cell.split("=") for cell in item["problem"].split(","))
     rows, columns, depth = (int(side) for side in re.search(r"_(\d+)x(\d+)x(\d+)_", item["kernel"]).groups())
     tiles = int(cells[f"tiles_{rows}"]) * -(-int(cells["n"]) // columns)

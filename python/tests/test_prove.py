@@ -117,7 +117,7 @@ def test_a_gpu_is_measured_judged_and_reported(prove):
     [
         ({"only": "triton"}, "has no torch: install torch and triton for your GPU"),
         ({"hip": None}, "an AMD GPU: PyTorch sees Fake (sm_90); `make prove-gpu` takes any"),
-        ({"CKSELECT": "/nowhere"}, "ckselect: a release's ckselect on PATH"),
+        ({"CKSELECT": "/nowhere"}, "ckselect: Rust from https://rustup.rs"),
     ],
 )
 def test_a_machine_that_lacks_something_says_what(prove, given, message):
