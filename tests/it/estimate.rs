@@ -271,7 +271,7 @@ fn a_model_of_a_librarys_kernels_is_asked_where_one_computes_the_problem() {
     assert!(!registry.select(&scaled).unwrap().universal);
     // Winners of tables taught the one, measurements the other.
     let [winners, measured] = [&scaled, &unscaled].map(|problem| registry.explain(problem).unwrap());
-    assert!(winners.contains(": expected loss unknown, as by how much others are slower: "), "{winners}");
+    assert!(winners.contains(": expected loss unknown, and how much slower others are: "), "{winners}");
     assert!(measured.contains(": a guess: expected loss unknown; times within "), "{measured}");
     assert!(measured.contains(" us, 1.00x\n"), "{measured}");
 }

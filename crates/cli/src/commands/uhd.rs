@@ -127,7 +127,7 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     let model = Model::load(&args.model)?;
     let Some(forest) = model.ranking_forest().filter(|_| model.spec().prior.is_none()) else {
         let model = args.model.display();
-        fail!("{model}: a universal model ranks relative to a pool, for which descriptors have no words");
+        fail!("{model}: its scores contain the estimate's, for which descriptors have no words");
     };
     let name = args.output.to_string_lossy();
     let stem = name.strip_suffix(".uhd.json").unwrap_or(&name);

@@ -61,7 +61,7 @@ fn files_that_do_not_belong_together_are_refused_by_name() {
         {EXPORT} @n --keys @keys.json
             1: artifact: num_features: found 72, expected 1, the entries
         uhd export --model models/universal --output @n
-            1: a universal model ranks relative to a pool"
+            1: its scores contain the estimate's"
     ));
     assert!(!folder.path("n.bin").exists() && !folder.path("n.uhd.json").exists());
 

@@ -13,7 +13,7 @@ impl Outlook {
     pub(crate) fn heading(&self, origin: &str, learned: Option<&Sureness>) -> String {
         let mut text = format!("{origin}: {}", words::sureness(self.sure.as_ref().zip(learned)));
         if self.sure.is_none() && !self.has_unit() {
-            text.push_str(", as by how much others are slower: scores have no unit");
+            text.push_str(", and how much slower others are: scores have no unit");
         }
         if let Some(spread) = self.log_spread {
             // Writing to a string cannot fail.
