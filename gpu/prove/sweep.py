@@ -8,10 +8,8 @@ judge   the estimate, the universal model, that model tuned on the others, and a
 from __future__ import annotations
 
 import csv
-import heapq
 import itertools
 import json
-import random
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +18,10 @@ from typing import Any
 
 from machine import ROOT, TRITON
 from steps import Run, Skip
+
+sys.path.append(str(TRITON))
+
+from mixture import drawn
 
 Rows = list[dict[str, str]]
 
@@ -53,18 +55,6 @@ def gemm_pool(run: Run, _program: str, target: str) -> list[str]:
 MODELS = [(8, 2, 14336, 4096), (16, 4, 10752, 6144), (64, 6, 1408, 2048), (128, 8, 768, 2048)]
 
 
-def routed(tokens: int, experts: int, topk: int, skew: float) -> str:
-    """Rows of each expert where each token is drawn `topk` experts, the more likely the higher they rank."""
-    draw = random.Random(0)
-    rows = [0] * experts
-    for _ in range(tokens):
-        # The largest of such keys are a draw without repetition, by the weights.
-        keys = [draw.random() ** (rank**skew) for rank in range(1, experts + 1)]
-        for expert in heapq.nlargest(topk, range(experts), key=keys.__getitem__):
-            rows[expert] += 1
-    return " ".join(map(str, rows))
-
-
 def moe_problems(_run: Run, _program: str) -> Rows:
     """Both stages of four language models at six numbers of tokens, routed evenly and not."""
     rows = []
@@ -73,9 +63,11 @@ def moe_problems(_run: Run, _program: str) -> Rows:
             cells = {"op": "moe", "stage": stage, "tokens": tokens, "experts": experts, "topk": topk, "n": n, "k": k}
             rows.append({**{name: str(cell) for name, cell in cells.items()}, "dtype_a": "bf16"})
     skews = itertools.cycle((0, 0.7, 0.7, 0, 0.4))
-    sides = "tokens", "experts", "topk"
     # The runner routes rows of experts: numbers that a skew only expects may be those of no routing.
-    return [{**row, "histogram": routed(*(int(row[side]) for side in sides), skew)} for row, skew in zip(rows, skews)]
+    routings = (
+        drawn(*(int(row[side]) for side in ("tokens", "experts", "topk")), skew) for row, skew in zip(rows, skews)
+    )
+    return [{**row, "histogram": " ".join(map(str, routing))} for row, routing in zip(rows, routings)]
 
 
 def moe_pool(run: Run, program: str, target: str) -> list[str]:

@@ -5,6 +5,7 @@ Pools are what `ckselect enumerate configs/triton_moe.json` prints. Needs neithe
 
 from __future__ import annotations
 
+import heapq
 import random
 import re
 from dataclasses import dataclass
@@ -139,15 +140,13 @@ class Problem:
     def histogram(self) -> list[int]:
         """Rows of each expert that has some, the busiest first: any that come to the problem's numbers.
 
-        A problem without a routing is even. Otherwise tiles of 256 rows are spread evenly over the experts beside the
-        busiest, and then cut: an expert's last tile of 256 rows is two of 128 or one, and so on down to 16, as many of
-        each as are counted. Experts that have been as busy as the busiest so far are cut first, and always where it
-        is, so that none becomes busier.
+        Without a routing, tokens draw experts that are equally likely, as `ckselect rank` assumes. Otherwise tiles of
+        256 rows are spread evenly over the experts beside the busiest, and then cut: an expert's last tile of 256 rows
+        is two of 128 or one, and so on down to 16, as many of each as are counted. Experts that have been as busy as
+        the busiest so far are cut first, and always where it is, so that none becomes busier.
         """
         if not self.active:
-            active = min(self.experts, self.rows)
-            base, more = divmod(self.rows, active)
-            return [base + (expert < more) for expert in range(active)]
+            return sorted(filter(None, drawn(self.tokens, self.experts, self.topk)), reverse=True)
         counts = dict(zip(ROWS_OF_TILES, self.tiles, strict=True))
         most, others = -(-self.largest // 256), self.active - 1
         units = _spread(counts[256] - most, [(1, most)] * others)
@@ -180,6 +179,22 @@ class Problem:
             experts.append(sorted(tokens[token] * self.topk + turn for turn, token in turns))
             dealt += count
         return experts
+
+
+def drawn(tokens: int, experts: int, topk: int, skew: float = 0) -> list[int]:
+    """Rows of each expert where a token draws `topk` of them, the likelier the higher they rank; the same each time."""
+    draw = random.Random(0)
+    rows = [0] * experts
+    for _ in range(tokens):
+        if skew:
+            # The largest of such keys are a draw without repetition, by the weights.
+            keys = [draw.random() ** (rank**skew) for rank in range(1, experts + 1)]
+            chosen = heapq.nlargest(topk, range(experts), key=keys.__getitem__)
+        else:
+            chosen = draw.sample(range(experts), topk)
+        for expert in chosen:
+            rows[expert] += 1
+    return rows
 
 
 def _spread(total: int, bounds: list[tuple[int, int]], first: list[int] | None = None) -> list[int]:

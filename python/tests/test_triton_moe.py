@@ -59,9 +59,12 @@ def test_rows_of_experts_come_to_the_numbers_of_any_histogram():
         assert all(len({row // topk for row in rows}) == len(rows) for rows in own), "an expert has a token once"
 
 
-def test_a_problem_without_routing_is_even_and_numbers_of_no_histogram_are_refused():
-    assert Problem.parse(TEXT).histogram() == [16] * 8
-    assert Problem.parse(TEXT.replace("tokens=64", "tokens=3")).histogram() == [1] * 6
+def test_without_routing_experts_are_drawn_and_numbers_of_no_histogram_are_refused():
+    """Rows were dealt evenly, which is another workload than the one that `rank` assumes."""
+    rows = Problem.parse(TEXT.replace("tokens=64", "tokens=4096")).histogram()
+    assert sum(rows) == 8192 and len(rows) == 8 and 1024 < max(rows) < 1024 + 5 * (1024 * 3 / 4) ** 0.5
+    few = Problem.parse(TEXT.replace("tokens=64", "tokens=3")).histogram()
+    assert sum(few) == 6 and max(few) <= 3 and 0 not in few
     problem = routed(64, 8, 2, [40, 30, 20, 18, 10, 5, 3, 2])
     with pytest.raises(Refused, match="which a skew only expects; give a histogram"):
         Problem(**{**vars(problem), "tiles": (13, 9, 8, 8, 9)}).histogram()
