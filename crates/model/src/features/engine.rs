@@ -71,9 +71,6 @@ pub(crate) struct Engines {
     pub(super) upstream: Engine,
     /// The columns that upstream's trainers treat as categorical.
     pub(super) categories: &'static [&'static str],
-    /// The features for pools of which only winners were measured, without those of the estimate; `None` for those of
-    /// the engine for choosing.
-    pub(super) winners: Option<&'static [&'static str]>,
     /// The constants of the GPU that upstream's tools assume.
     pub(super) hardware: Hardware,
     /// The least that upstream's tools take for one: some assume a profile of zeros.
@@ -121,6 +118,9 @@ pub(super) struct Needs {
 pub(super) trait OperationEngines {
     /// The operation's feature engines.
     const ENGINES: Engines;
+    /// The features for pools of which only winners were measured, without those of the estimate; `None` for those of
+    /// the engine for choosing.
+    const WINNERS: Option<&'static [&'static str]> = None;
 
     /// The rules with which models are trained, by those of an engine.
     fn rules_for_training(rules: Rules) -> Rules {
@@ -201,7 +201,7 @@ impl Engine {
 
     /// The features for pools of which only winners were measured; `None` for those of [`Engine::ranking_for`].
     pub fn winner_features(op: Op) -> Option<&'static [&'static str]> {
-        Engines::get(op).winners
+        each_operation!(op, Own => <Own as OperationEngines>::WINNERS)
     }
 
     /// The columns that upstream's trainers treat as categorical.

@@ -198,7 +198,6 @@ impl OperationEngines for MoeProblem {
         forward: Engine::Experts,
         upstream: Engine::Experts,
         categories: &[],
-        winners: None,
         hardware: Hardware::USUAL,
         least_constant: 1,
         bare: None,

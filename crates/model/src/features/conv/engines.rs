@@ -12,7 +12,6 @@ impl OperationEngines for ConvProblem {
         forward: Engine::ConvSelect,
         upstream: Engine::Conv97,
         categories: &["pipeline"],
-        winners: None,
         hardware: Hardware::USUAL,
         least_constant: 1,
         bare: None,

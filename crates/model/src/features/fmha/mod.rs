@@ -287,7 +287,6 @@ impl OperationEngines for FmhaProblem {
         forward: Engine::Fmha68Python,
         upstream: Engine::Fmha68Python,
         categories: &["dtype", "pipeline", "mask", "bias", "qscale"],
-        winners: None,
         // Attention's tools do not know that an MI355X has 256 compute units.
         hardware: Hardware { num_cus: 304, ..Hardware::USUAL },
         // The C++ header does.

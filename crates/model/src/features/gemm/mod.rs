@@ -167,26 +167,12 @@ pub fn all() -> impl Iterator<Item = &'static Feature<GemmTerms, GemmKernelTerms
     FEATURES.iter().chain(VECTOR).chain(BUILD)
 }
 
-/// The features for winners: those that need no number of a word, because tables have kernels of pipelines
-/// that no trainer numbers, and not N and K, by which a forest would know its pairs by heart.
-const WINNER_FEATURES: &[&str] = &[
-    "M", "integers", "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m",
-    "warp_tile_k", "pad_n", "pad_k", "num_warps", "tile_volume", "tile_mn", "lds_usage_estimate",
-    "num_tiles_m", "num_tiles_n", "num_tiles_k", "total_output_tiles", "tile_eff_m", "tile_eff_n",
-    "tile_eff_k", "overall_tile_efficiency", "cu_utilization", "needs_padding_m", "needs_padding_n",
-    "needs_padding_k", "pipeline_place", "scheduler_place", "epilogue_place", "quant_place", "block_per_cu",
-    "store_threads", "preshuffled", "batched", "row_scales", "repeat_m", "repeat_n", "shuffle_m",
-    "shuffle_n", "load_threads_a", "load_threads_b", "store_width", "rounds", "wave_quant_efficiency",
-    "cu_macs", "cu_bytes",
-];
-
 impl OperationEngines for GemmProblem {
     const ENGINES: Engines = Engines {
         own: Engine::Gemm72,
         forward: Engine::Gemm72,
         upstream: Engine::Gemm72,
         categories: &["layout", "pipeline", "scheduler", "epilogue"],
-        winners: Some(WINNER_FEATURES),
         hardware: Hardware::USUAL,
         least_constant: 1,
         bare: None,
@@ -203,6 +189,19 @@ impl OperationEngines for GemmProblem {
             (Engine::Gemm78Vec, Rules::CONV97, || names(FEATURES).chain(names(VECTOR)).collect()),
         ],
     };
+
+    /// The features for winners: those that need no number of a word, because tables have kernels of pipelines
+    /// that no trainer numbers, and not N and K, by which a forest would know its pairs by heart.
+    const WINNERS: Option<&'static [&'static str]> = Some(&[
+        "M", "integers", "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m",
+        "warp_tile_k", "pad_n", "pad_k", "num_warps", "tile_volume", "tile_mn", "lds_usage_estimate",
+        "num_tiles_m", "num_tiles_n", "num_tiles_k", "total_output_tiles", "tile_eff_m", "tile_eff_n",
+        "tile_eff_k", "overall_tile_efficiency", "cu_utilization", "needs_padding_m", "needs_padding_n",
+        "needs_padding_k", "pipeline_place", "scheduler_place", "epilogue_place", "quant_place",
+        "block_per_cu", "store_threads", "preshuffled", "batched", "row_scales", "repeat_m", "repeat_n",
+        "shuffle_m", "shuffle_n", "load_threads_a", "load_threads_b", "store_width", "rounds",
+        "wave_quant_efficiency", "cu_macs", "cu_bytes",
+    ]);
 
     fn rules_for_training(rules: Rules) -> Rules {
         Rules { mem_pads: MemPads::All, ..rules }
